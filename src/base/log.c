@@ -1,0 +1,152 @@
+/* Log lines on stderr: every layer writes them, server configures them. */
+#include "base/log.h"
+#include "base/json.h"
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOG_MESSAGE_MAX_BYTES = 4096, LOG_LINE_MAX_BYTES = 8 * LOG_MESSAGE_MAX_BYTES, LOG_SECRET_MIN_BYTES = 4 };
+
+static const char *const level_names[] = {"debug", "info", "warn", "error", "off"};
+
+static atomic_int level_least = LOG_LEVEL_INFO;
+static atomic_bool as_json = true;
+
+static pthread_mutex_t secrets_lock = PTHREAD_MUTEX_INITIALIZER;
+static char **secrets;
+static size_t secret_count;
+
+void log_configure(enum log_level level, bool json)
+{
+    level_least = (int)level;
+    as_json = json;
+}
+
+int log_level_parse(const char *name, enum log_level *out_level)
+{
+    for (size_t i = 0; i < sizeof level_names / sizeof *level_names; i++)
+        if (strcmp(name, level_names[i]) == 0) {
+            *out_level = (enum log_level)i;
+            return 0;
+        }
+    return -1;
+}
+
+static void forget_secrets(void)
+{
+    for (size_t i = 0; i < secret_count; i++) {
+        explicit_bzero(secrets[i], strlen(secrets[i]));
+        free(secrets[i]);
+    }
+    free(secrets);
+    secrets = NULL;
+    secret_count = 0;
+}
+
+void log_hide(const char *secret)
+{
+    if (secret && strlen(secret) < LOG_SECRET_MIN_BYTES)
+        return;
+    pthread_mutex_lock(&secrets_lock);
+    if (!secret) {
+        forget_secrets();
+    } else {
+        char *copy = strdup(secret);
+        char **grown = realloc(secrets, (secret_count + 1) * sizeof *secrets);
+        if (grown)
+            secrets = grown;
+        if (!copy || !grown)
+            abort(); /* going on would mean to log it */
+        secrets[secret_count++] = copy;
+    }
+    pthread_mutex_unlock(&secrets_lock);
+}
+
+bool log_enabled(enum log_level level)
+{
+    return level < LOG_LEVEL_OFF && (int)level >= level_least;
+}
+
+/* In place: a secret is never shorter than its mask. */
+static void mask_secrets(char *text)
+{
+    pthread_mutex_lock(&secrets_lock);
+    for (size_t i = 0; i < secret_count; i++) {
+        size_t secret_len = strlen(secrets[i]);
+        for (char *at = text; (at = strstr(at, secrets[i]));) {
+            memcpy(at, "***", 3);
+            memmove(at + 3, at + secret_len, strlen(at + secret_len) + 1);
+            at += 3;
+        }
+    }
+    pthread_mutex_unlock(&secrets_lock);
+}
+
+/* Appends one member; its value is masked before it is escaped and cut. */
+static int append_text(struct buf *line, const char *key, char *value)
+{
+    mask_secrets(value);
+    size_t len = strlen(value);
+    if (len > LOG_MESSAGE_MAX_BYTES)
+        len = utf8_whole_len(value, LOG_MESSAGE_MAX_BYTES);
+    if (!as_json)
+        return buf_append_text(line, " ") || json_write_escaped(line, value, len);
+    return buf_printf(line, ",\"%s\":", key) || json_write_string(line, value, len);
+}
+
+static int append_short(struct buf *line, const char *key, const char *value)
+{
+    char copy[512];
+    if (!value || !*value)
+        return 0;
+    snprintf(copy, sizeof copy, "%s", value);
+    return append_text(line, key, copy);
+}
+
+static int append_start(struct buf *line, enum log_level level)
+{
+    struct timespec now;
+    struct tm utc;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    char ts[64];
+    size_t len = strftime(ts, sizeof ts, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(ts + len, sizeof ts - len, ".%03ldZ", now.tv_nsec / 1000000);
+    return buf_printf(line, as_json ? "{\"ts\":\"%s\",\"level\":\"%s\"" : "%s %s", ts, level_names[level]);
+}
+
+void log_write(enum log_level level, const char *area, const struct log_context *who, const char *fmt, ...)
+{
+    if (!log_enabled(level))
+        return;
+    int saved_errno = errno;
+    va_list args;
+    va_start(args, fmt);
+    char *message = NULL; /* whole, however long: a secret must not hide by being cut */
+    int message_len = vasprintf(&message, fmt, args);
+    va_end(args);
+    if (message_len < 0)
+        return;
+
+    struct buf line;
+    buf_init(&line, LOG_LINE_MAX_BYTES);
+    if (append_start(&line, level) == 0 && append_short(&line, "area", area) == 0 &&
+        append_short(&line, "request_id", who ? who->request_id : NULL) == 0 &&
+        append_short(&line, "route", who ? who->route : NULL) == 0 && append_text(&line, "msg", message) == 0 &&
+        buf_append_text(&line, as_json ? "}\n" : "\n") == 0) {
+        /* One write a line, so that lines of several threads do not mix. Nothing can be done about a failure. */
+        while (write(STDERR_FILENO, line.data, line.len) < 0 && errno == EINTR)
+            ;
+    }
+    buf_deinit(&line);
+    free(message);
+    errno = saved_errno;
+}

@@ -1,0 +1,293 @@
+/* A run as scripts hold it: waiting, output, exit, stopping. bind_proc makes it; leaving its scope stops the program.
+ */
+#include "bind/bind_run.h"
+
+#include "base/base64.h"
+#include "base/utf8.h"
+#include "bind/bind_stream.h"
+#include "prim/signals.h"
+#include "script/bindings.h"
+
+#include <inttypes.h>
+#include <lauxlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RUN_META "abx.proc.run"
+
+enum { SCRATCH_MAX_BYTES = 128 * 1024 * 1024 };
+
+static struct run *run_arg(lua_State *L)
+{
+    struct run *run = luaL_checkudata(L, 1, RUN_META);
+    if (run->process == NULL)
+        luaL_error(L, "this run was closed");
+    return run;
+}
+
+struct run *bind_run_push(lua_State *L)
+{
+    struct run *run = lua_newuserdatauv(L, sizeof(*run), 0);
+    memset(run, 0, sizeof(*run));
+    run->cwd_fd = -1;
+    buf_init(&run->scratch, SCRATCH_MAX_BYTES);
+    env_block_init(&run->env);
+    luaL_setmetatable(L, RUN_META);
+    return run;
+}
+
+void bind_run_started(struct run *run)
+{
+    env_block_deinit(&run->env);
+    if (run->cwd_fd >= 0)
+        close(run->cwd_fd);
+    run->cwd_fd = -1;
+}
+
+static int run_close(lua_State *L)
+{
+    struct run *run = luaL_checkudata(L, 1, RUN_META);
+    buf_deinit(&run->scratch);
+    bind_run_started(run);
+    if (run->process == NULL)
+        return 0;
+    if (!run->detached && process_state(run->process) == PROCESS_RUNNING)
+        process_stop(run->process);
+    process_capture_free(run->process);
+    process_unref(run->process);
+    run->process = NULL;
+    return 0;
+}
+
+/* --- waiting */
+
+struct wait_op {
+    struct task *task;
+    struct process_wait wait;
+    struct loop_timer timer;
+    bool ended;
+};
+
+static void wait_stop(void *ctx)
+{
+    struct wait_op *op = ctx;
+    process_wait_stop(&op->wait);
+    loop_timer_stop(&op->timer);
+}
+
+static void on_ended(void *ctx)
+{
+    struct wait_op *op = ctx;
+    op->ended = true;
+    wait_stop(op);
+    task_resume(op->task);
+}
+
+static void on_wait_over(void *ctx)
+{
+    struct wait_op *op = ctx;
+    wait_stop(op);
+    task_resume(op->task);
+}
+
+static int wait_done(lua_State *L, int status, lua_KContext context)
+{
+    (void)status;
+    lua_pushboolean(L, ((struct wait_op *)context)->ended);
+    return 1;
+}
+
+/* run:wait([timeout_ms]) -> true when it has ended | false not yet.  Yields. */
+static int run_wait(lua_State *L)
+{
+    struct run *run = run_arg(L);
+    lua_Integer timeout_ms = lua_arg_opt_int(L, 2, -1, 0, INT32_MAX);
+    struct task *task = task_check(L);
+    if (process_state(run->process) == PROCESS_DRAINED || timeout_ms == 0) {
+        lua_pushboolean(L, process_state(run->process) == PROCESS_DRAINED);
+        return 1;
+    }
+    struct wait_op *op = task_op_new(L, sizeof(*op), true, wait_stop);
+    op->task = task;
+    process_wait_start(run->process, &op->wait, on_ended, op);
+    if (timeout_ms > 0)
+        loop_timer_start(script_loop(L), &op->timer, (uint64_t)timeout_ms, on_wait_over, op);
+    return lua_yieldk(L, 0, (lua_KContext)op, wait_done);
+}
+
+/* --- results */
+
+static void push_null(lua_State *L)
+{
+    struct value null = {.type = VALUE_NULL};
+    lua_push_value(L, &null);
+}
+
+/* run:exit() -> {exit_code, signal, timed_out, started_at, duration_ms} */
+static int run_exit(lua_State *L)
+{
+    struct run *run = run_arg(L);
+    struct process_exit exit;
+    char text[32];
+    bool running = process_exit(run->process, &exit) != 0;
+    lua_createtable(L, 0, 5);
+    if (running)
+        push_null(L);
+    else
+        lua_pushinteger(L, exit.exit_code);
+    lua_setfield(L, -2, "exit_code");
+    if (running || exit.signal == 0) {
+        push_null(L);
+    } else {
+        signals_name(exit.signal, text);
+        lua_pushstring(L, text);
+    }
+    lua_setfield(L, -2, "signal");
+    lua_pushboolean(L, exit.timed_out);
+    lua_setfield(L, -2, "timed_out");
+    process_started_at(run->process, text);
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, "started_at");
+    lua_pushinteger(L, (lua_Integer)exit.duration_ms);
+    lua_setfield(L, -2, "duration_ms");
+    return 1;
+}
+
+static int append_base64(struct buf *out, const struct capture_view *view)
+{
+    /* The head's length need not be a multiple of three, so both go through one encoding. */
+    struct buf joined;
+    buf_init(&joined, SCRATCH_MAX_BYTES);
+    int failed = buf_append(&joined, view->head, view->head_len);
+    failed |= buf_append(&joined, view->tail, view->tail_len);
+    failed |= base64_encode(out, joined.data, joined.len);
+    buf_deinit(&joined);
+    return failed;
+}
+
+static int append_text(struct buf *out, const struct capture_view *view, bool running, bool *out_lossy)
+{
+    uint64_t dropped = view->total_bytes - view->head_len - view->tail_len;
+    const char *tail = view->tail;
+    size_t head_len = utf8_whole_len(view->head, view->head_len);
+    size_t skipped = utf8_skip_len(tail, view->tail_len);
+    size_t tail_len = view->tail_len - skipped;
+    int failed = 0;
+    if (view->tail_len == 0 && !running)
+        head_len = view->head_len;
+    else if (running && tail_len > 0)
+        tail_len = utf8_whole_len(tail + skipped, tail_len); /* the rest of a character may still come */
+    failed |= utf8_append_scrubbed(out, view->head, head_len, out_lossy);
+    if (dropped > 0) {
+        failed |= buf_printf(out, "\n[… %" PRIu64 " bytes dropped …]\n", dropped);
+    } else if (view->tail_len > 0) { /* the character that lies across the border */
+        char across[8];
+        size_t begun = view->head_len - head_len;
+        memcpy(across, view->head + head_len, begun);
+        memcpy(across + begun, tail, skipped);
+        failed |= utf8_append_scrubbed(out, across, begun + skipped, out_lossy);
+    }
+    return failed | utf8_append_scrubbed(out, tail + skipped, tail_len, out_lossy);
+}
+
+/* Sets NAME and NAME_bytes in the table on top, and NAME in the table below it. */
+static void set_captured(lua_State *L, struct run *run, enum process_stream stream, bool base64, bool *out_lossy)
+{
+    static const char *const names[][2] = {{"stdout", "stdout_bytes"}, {"stderr", "stderr_bytes"}};
+    struct capture_view view;
+    bool running = process_state(run->process) != PROCESS_DRAINED;
+    process_captured(run->process, stream, &view);
+    /* Empty pieces have no memory of their own, and memcpy wants some. */
+    view.head = view.head_len > 0 ? view.head : "";
+    view.tail = view.tail_len > 0 ? view.tail : "";
+    buf_reset(&run->scratch);
+    if ((base64 ? append_base64(&run->scratch, &view) : append_text(&run->scratch, &view, running, out_lossy)) != 0)
+        luaL_error(L, "out of memory for the output of %s", process_id(run->process));
+    lua_pushlstring(L, run->scratch.len > 0 ? run->scratch.data : "", run->scratch.len);
+    lua_setfield(L, -2, names[stream][0]);
+    lua_pushinteger(L, (lua_Integer)view.total_bytes);
+    lua_setfield(L, -2, names[stream][1]);
+    lua_pushboolean(L, view.total_bytes > view.head_len + view.tail_len);
+    lua_setfield(L, -3, names[stream][0]);
+}
+
+/* run:captured(encoding) -> {stdout, stderr, stdout_bytes, stderr_bytes, truncated={stdout=, stderr=}, lossy} */
+static int run_captured(lua_State *L)
+{
+    static const char *const encodings[] = {"utf-8", "base64", NULL};
+    struct run *run = run_arg(L);
+    bool base64 = luaL_checkoption(L, 2, "utf-8", encodings) == 1;
+    bool lossy = false;
+    lua_createtable(L, 0, 2);
+    lua_createtable(L, 0, 6);
+    set_captured(L, run, PROCESS_STDOUT, base64, &lossy);
+    set_captured(L, run, PROCESS_STDERR, base64, &lossy);
+    buf_deinit(&run->scratch);
+    lua_pushboolean(L, lossy);
+    lua_setfield(L, -2, "lossy");
+    lua_insert(L, -2);
+    lua_setfield(L, -2, "truncated");
+    return 1;
+}
+
+/* run:stream(out, options): see bind_stream.h */
+static int run_stream(lua_State *L)
+{
+    return bind_stream_run(L, run_arg(L)->process);
+}
+
+/* run:detach(): closing it no longer stops it. */
+static int run_detach(lua_State *L)
+{
+    run_arg(L)->detached = true;
+    return 0;
+}
+
+/* run:stop(): SIGTERM to the tree, SIGKILL after 2 s. */
+static int run_stop(lua_State *L)
+{
+    process_stop(run_arg(L)->process);
+    return 0;
+}
+
+/* Fields; else a method of the table that is the upvalue. */
+static int run_index(lua_State *L)
+{
+    const struct run *run = run_arg(L);
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+    char text[32];
+    if (strcmp(key, "id") == 0) {
+        lua_pushstring(L, process_id(run->process));
+    } else if (strcmp(key, "pid") == 0) {
+        lua_pushinteger(L, process_pid(run->process));
+    } else if (strcmp(key, "cwd") == 0) {
+        lua_pushstring(L, process_cwd(run->process));
+    } else if (strcmp(key, "started_at") == 0) {
+        process_started_at(run->process, text);
+        lua_pushstring(L, text);
+    } else {
+        lua_settop(L, 2);
+        lua_rawget(L, lua_upvalueindex(1));
+    }
+    return 1;
+}
+
+void bind_run_open(lua_State *L)
+{
+    static const luaL_Reg meta[] = {{"__close", run_close}, {"__gc", run_close}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"wait", run_wait},
+                                       {"exit", run_exit},
+                                       {"captured", run_captured},
+                                       {"stream", run_stream},
+                                       {"detach", run_detach},
+                                       {"stop", run_stop},
+                                       {NULL, NULL}};
+    luaL_newmetatable(L, RUN_META);
+    luaL_setfuncs(L, meta, 0);
+    luaL_newlib(L, methods);
+    lua_pushcclosure(L, run_index, 1);
+    lua_setfield(L, -2, "__index");
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
+    lua_pop(L, 1);
+}

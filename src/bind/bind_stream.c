@@ -1,0 +1,280 @@
+/* The one pump from a process's rings to a client's event stream: run:stream of bind_proc.
+ *
+ * Output goes from the ring as JSON into one event, and from there into the sink, without passing through Lua. While
+ * the sink is full the reader takes nothing, and that slows the program itself down. */
+#include "bind/bind_stream.h"
+
+#include "base/base64.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "model/sse.h"
+#include "prim/signals.h"
+#include "script/bindings.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CHUNK_BYTES = 64 * 1024,
+    EVENT_MAX_BYTES = 8 * CHUNK_BYTES, /* a byte takes at most six, as \u0000 */
+};
+
+struct stream {
+    struct task *task;
+    struct sink *sink;
+    struct process *process;
+    struct process_reader reader;
+    uint64_t offset[2]; /* of the next byte to send */
+    bool wanted[2];
+    bool base64;
+    bool started, over, complete;
+    bool timed_out; /* wait_ms was over first */
+    struct loop_timer wait;
+    int turn; /* the output that is looked at first: they alternate */
+};
+
+static const char *const stream_names[] = {"stdout", "stderr"};
+
+/* Work space of one call of the pump; main thread only. */
+static struct buf json = {.max = EVENT_MAX_BYTES}, event = {.max = EVENT_MAX_BYTES + 256};
+static char gathered[CHUNK_BYTES];
+
+/* --- events */
+
+/* Sends what is in `json`. */
+static void send(struct stream *stream, const char *name)
+{
+    char id[48];
+    snprintf(id, sizeof(id), "%" PRIu64 ".%" PRIu64, stream->offset[0], stream->offset[1]);
+    buf_reset(&event);
+    if (sse_append(&event, name, id, json.data, json.len) != 0 ||
+        sink_write(stream->sink, event.data, event.len) == SINK_GONE)
+        stream->over = true;
+    buf_reset(&json);
+}
+
+static void send_start(struct stream *stream)
+{
+    char started_at[32];
+    process_started_at(stream->process, started_at);
+    if (buf_printf(&json, "{\"id\":\"%s\",\"pid\":%d,\"started_at\":\"%s\"}", process_id(stream->process),
+                   (int)process_pid(stream->process), started_at) == 0)
+        send(stream, "start");
+    stream->started = true;
+}
+
+static void send_exit(struct stream *stream)
+{
+    struct process_exit exit;
+    char started_at[32], name[SIGNALS_NAME_MAX], quoted[SIGNALS_NAME_MAX + 2] = "null";
+    int running = process_exit(stream->process, &exit);
+    assert(running == 0);
+    (void)running;
+    process_started_at(stream->process, started_at);
+    if (exit.signal != 0) {
+        signals_name(exit.signal, name);
+        snprintf(quoted, sizeof(quoted), "\"%s\"", name);
+    }
+    if (buf_printf(&json,
+                   "{\"exit_code\":%d,\"signal\":%s,\"timed_out\":%s,\"started_at\":\"%s\",\"duration_ms\":%" PRIu64
+                   "}",
+                   exit.exit_code, quoted, exit.timed_out ? "true" : "false", started_at, exit.duration_ms) == 0)
+        send(stream, "exit");
+    stream->complete = !stream->over;
+    stream->over = true;
+}
+
+static void send_gap(struct stream *stream, enum process_stream which, uint64_t to)
+{
+    uint64_t from = stream->offset[which];
+    stream->offset[which] = to;
+    if (buf_printf(&json, "{\"stream\":\"%s\",\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}", stream_names[which], from,
+                   to) == 0)
+        send(stream, "gap");
+}
+
+static int write_chunk(const struct stream *stream, const char *bytes, size_t len, uint64_t offset)
+{
+    int failed = buf_append_text(&json, "{\"data\":\"");
+    failed |= stream->base64 ? base64_encode(&json, bytes, len) : json_write_escaped(&json, bytes, len);
+    failed |= buf_printf(&json, "\",\"offset\":%" PRIu64 "%s}", offset,
+                         stream->base64           ? ",\"encoding\":\"base64\""
+                         : utf8_valid(bytes, len) ? ""
+                                                  : ",\"lossy\":true");
+    return failed;
+}
+
+static void send_chunk(struct stream *stream, enum process_stream which, const char *bytes, size_t len)
+{
+    uint64_t offset = stream->offset[which];
+    stream->offset[which] += len;
+    if (write_chunk(stream, bytes, len, offset) == 0)
+        send(stream, stream_names[which]);
+    else
+        stream->over = true; /* memory is out: the client sees a stream cut without an exit, and may resume */
+}
+
+/* --- the pump */
+
+/* Up to a chunk from offset on, in one piece although it may lie round the end of the ring. */
+static size_t gather(const struct ring *ring, uint64_t offset, uint64_t limit, const char **out_bytes)
+{
+    size_t wanted = limit - offset < CHUNK_BYTES ? (size_t)(limit - offset) : CHUNK_BYTES;
+    size_t len = ring_peek(ring, offset, out_bytes);
+    if (len >= wanted)
+        return wanted;
+    const char *rest = NULL;
+    memcpy(gathered, *out_bytes, len);
+    ring_peek(ring, offset + len, &rest);
+    memcpy(gathered + len, rest, wanted - len);
+    *out_bytes = gathered;
+    return wanted;
+}
+
+/* Where the output of this stream ends for now; at the program's end for good. */
+static uint64_t limit_of(const struct stream *stream, enum process_stream which)
+{
+    return process_state(stream->process) == PROCESS_DRAINED ? process_exit_end(stream->process, which)
+                                                             : process_ring(stream->process, which)->end;
+}
+
+/* One event of that stream, if there is anything to tell. */
+static bool send_next(struct stream *stream, enum process_stream which)
+{
+    const struct ring *ring = process_ring(stream->process, which);
+    uint64_t limit = limit_of(stream, which);
+    if (!stream->wanted[which] || stream->offset[which] >= limit)
+        return false;
+    if (stream->offset[which] < ring->start) {
+        send_gap(stream, which, ring->start < limit ? ring->start : limit);
+        return true;
+    }
+    const char *bytes;
+    size_t len = gather(ring, stream->offset[which], limit, &bytes);
+    bool last = stream->offset[which] + len == limit &&
+                (process_state(stream->process) == PROCESS_DRAINED || process_stream_closed(stream->process, which));
+    if (!stream->base64 && !last)
+        len = utf8_whole_len(bytes, len); /* the rest of a character may still come */
+    if (len == 0)
+        return false;
+    send_chunk(stream, which, bytes, len);
+    return true;
+}
+
+static void pump(struct stream *stream)
+{
+    bool moved = false;
+    if (stream->sink->gone)
+        stream->over = true;
+    if (!stream->over && !stream->started)
+        send_start(stream);
+    while (!stream->over && sink_room(stream->sink) > 0) {
+        bool sent = send_next(stream, stream->turn) || send_next(stream, (stream->turn ^= 1));
+        stream->turn ^= 1;
+        moved |= sent;
+        if (!sent) {
+            if (process_state(stream->process) == PROCESS_DRAINED)
+                send_exit(stream);
+            break;
+        }
+    }
+    if (moved) {
+        for (int i = 0; i < 2; i++) {
+            if (stream->wanted[i])
+                stream->reader.offset[i] = stream->offset[i];
+        }
+        process_reader_took(&stream->reader);
+    }
+}
+
+static void close_stream(struct stream *stream)
+{
+    process_reader_detach(&stream->reader);
+    loop_timer_stop(&stream->wait);
+    stream->sink->on_drain = NULL; /* the task takes them back */
+    stream->sink->on_gone = NULL;
+}
+
+static void on_more(void *ctx)
+{
+    struct stream *stream = ctx;
+    pump(stream);
+    if (stream->over) {
+        close_stream(stream);
+        task_resume(stream->task);
+    }
+}
+
+static void on_wait_over(void *ctx)
+{
+    struct stream *stream = ctx;
+    stream->timed_out = true;
+    close_stream(stream);
+    task_resume(stream->task);
+}
+
+static void on_cancel(void *op)
+{
+    close_stream(op);
+}
+
+static int stream_done(lua_State *L, int status, lua_KContext context)
+{
+    const struct stream *stream = (const struct stream *)context;
+    (void)status;
+    if (stream->timed_out)
+        lua_pushnil(L);
+    else
+        lua_pushboolean(L, stream->complete);
+    return 1;
+}
+
+/* --- the binding */
+
+/* run:stream(out [, {encoding=, streams=, stdout_offset=, stderr_offset=, wait_ms=}]) -> true when `exit` was sent,
+ * false when the client left, nil when wait_ms was over first.  Yields. */
+int bind_stream_run(lua_State *L, struct process *process)
+{
+    struct task *task = task_check(L);
+    struct sink *sink = lua_arg_out(L, 2);
+    luaL_argcheck(L, lua_arg_out_is_sse(L, 2), 2, "must have the content type text/event-stream");
+    const char *encoding = NULL, *streams = NULL;
+    uint64_t offset[2] = {0, 0};
+    lua_Integer wait_ms = -1;
+    if (!lua_isnoneornil(L, 3)) {
+        luaL_checktype(L, 3, LUA_TTABLE);
+        encoding = lua_field_string(L, 3, "encoding", NULL);
+        streams = lua_field_string(L, 3, "streams", NULL);
+        offset[0] = (uint64_t)lua_field_int(L, 3, "stdout_offset", 0, 0, LUA_MAXINTEGER);
+        offset[1] = (uint64_t)lua_field_int(L, 3, "stderr_offset", 0, 0, LUA_MAXINTEGER);
+        wait_ms = lua_field_int(L, 3, "wait_ms", -1, 0, INT32_MAX);
+    }
+    struct stream *stream = task_op_new(L, sizeof(*stream), true, on_cancel);
+    stream->task = task;
+    stream->sink = sink;
+    stream->process = process; /* the run on the stack keeps it */
+    stream->base64 = encoding != NULL && strcmp(encoding, "base64") == 0;
+    for (int i = 0; i < 2; i++) {
+        stream->wanted[i] = streams == NULL || strcmp(streams, "both") == 0 || strcmp(streams, stream_names[i]) == 0;
+        stream->offset[i] = offset[i];
+        stream->reader.offset[i] = stream->wanted[i] ? offset[i] : UINT64_MAX;
+    }
+    process_reader_attach(process, &stream->reader, on_more, stream);
+    pump(stream);
+    if (stream->over) {
+        bool complete = stream->complete;
+        close_stream(stream);
+        task_op_end(L);
+        lua_pushboolean(L, complete);
+        return 1;
+    }
+    sink->on_drain = on_more;
+    sink->on_gone = on_more;
+    sink->producer = stream;
+    if (wait_ms >= 0)
+        loop_timer_start(script_loop(L), &stream->wait, (uint64_t)wait_ms, on_wait_over, stream);
+    return lua_yieldk(L, 0, (lua_KContext)stream, stream_done);
+}

@@ -1,0 +1,35 @@
+/* The server's parts as bindings see them (script_host): filled in by server, borrowed, alive as long as any
+ * generation. */
+#ifndef ABX_BIND_HOST_H
+#define ABX_BIND_HOST_H
+
+#include "base/loop.h"
+#include "prim/confine.h"
+#include "prim/process.h"
+#include "prim/session.h"
+#include "script/generation.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct host {
+    struct loop *loop;
+    struct confine *confine;
+    struct process_table *processes;
+    struct session_table *sessions;
+    const char *helper_path; /* the abxd-helper executable */
+    const char *version;
+    uint64_t started_at_ns; /* loop_clock_ns at start */
+    unsigned port, ws_port; /* known after listening */
+    bool draining;
+    struct host_limits {
+        size_t requests_max, processes_max, terminals_max;
+        size_t json_body_bytes, content_body_bytes;
+    } limits;
+};
+
+/* The bindings that server hands to every generation; ends with name NULL. */
+extern const struct script_binding bind_all[];
+
+#endif

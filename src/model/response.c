@@ -1,0 +1,88 @@
+/* Keeps an answer together until net has sent it. */
+#include "model/response.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+void response_init(struct response *response)
+{
+    *response = (struct response){.status = 200, .file.fd = -1};
+    buf_init(&response->bytes, RESPONSE_BODY_MAX_BYTES);
+}
+
+void response_deinit(struct response *response)
+{
+    for (size_t i = 0; i < response->header_count; i++) {
+        free(response->headers[i].name);
+        free(response->headers[i].value);
+    }
+    response->header_count = 0;
+    buf_deinit(&response->bytes);
+    if (response->file.fd >= 0)
+        close(response->file.fd);
+    response->file.fd = -1;
+    if (response->sink) {
+        sink_close(response->sink);
+        sink_unref(response->sink);
+        response->sink = NULL;
+    }
+}
+
+/* RFC 9110, 5.6.2 */
+static bool is_token(const char *text)
+{
+    static const char symbols[] = "!#$%&'*+-.^_`|~";
+    const char *at = text;
+    for (; *at; at++) {
+        bool letter = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9');
+        if (!letter && !strchr(symbols, *at))
+            return false;
+    }
+    return at > text;
+}
+
+static bool is_clean(const char *value)
+{
+    for (const unsigned char *at = (const unsigned char *)value; *at; at++)
+        if (*at < 0x20 || *at == 0x7F)
+            return false;
+    return true;
+}
+
+static struct header_pair *find(const struct response *response, const char *name)
+{
+    for (size_t i = 0; i < response->header_count; i++)
+        if (strcasecmp(response->headers[i].name, name) == 0)
+            return (struct header_pair *)&response->headers[i];
+    return NULL;
+}
+
+int response_header(struct response *response, const char *name, const char *value)
+{
+    if (!is_token(name) || !is_clean(value))
+        return -1;
+    struct header_pair *pair = find(response, name);
+    if (!pair && response->header_count == RESPONSE_HEADERS_MAX)
+        return -1;
+    char *value_copy = strdup(value), *name_copy = pair ? pair->name : strdup(name);
+    if (!value_copy || !name_copy) {
+        free(value_copy);
+        if (!pair)
+            free(name_copy);
+        return -1;
+    }
+    if (pair)
+        free(pair->value);
+    else
+        pair = &response->headers[response->header_count++];
+    *pair = (struct header_pair){name_copy, value_copy};
+    return 0;
+}
+
+const char *response_header_find(const struct response *response, const char *name)
+{
+    const struct header_pair *pair = find(response, name);
+    return pair ? pair->value : NULL;
+}

@@ -1,0 +1,42 @@
+/* The listener's insides, shared by the files of net/http_* only. */
+#ifndef ABX_NET_HTTP_LISTENER_PARTS_H
+#define ABX_NET_HTTP_LISTENER_PARTS_H
+
+#include "net/http_connection.h"
+#include "net/http_listener.h"
+
+struct http_pump;
+
+struct http_listener {
+    struct loop *loop;
+    struct pipeline *pipeline;
+    struct MHD_Daemon *daemon;
+    int socket; /* -1 once closed */
+    unsigned port;
+    struct http_pump *pump;
+
+    struct list connections;
+    size_t connection_count;
+    uint64_t head_timeout_ms, body_timeout_ms, idle_timeout_ms;
+    struct loop_timer sweep; /* looks for deadlines that have passed */
+
+    struct list waiting; /* suspended, oldest first, not watched yet */
+    struct loop_timer watch_timer;
+    int watch_epoll; /* EPOLLRDHUP of the suspended ones */
+    struct loop_fd *watch;
+};
+
+/* Runs libmicrohttpd from the loop; see http_pump.c. */
+struct http_pump *http_pump_new(struct loop *loop, struct MHD_Daemon *daemon);
+/* Something was resumed: run libmicrohttpd in this turn of the loop. */
+void http_pump_wake(struct http_pump *pump);
+void http_pump_free(struct http_pump *pump);
+
+/* Connections that come, go and wait; see http_watch.c. */
+int http_watch_init(struct http_listener *listener, struct err *err) ABX_MUST_USE;
+void http_watch_deinit(struct http_listener *listener);
+void http_watch_add(struct http_connection *connection);    /* it is suspended from now on */
+void http_watch_remove(struct http_connection *connection); /* before it is resumed */
+void http_watch_sweep(struct http_listener *listener);      /* starts looking for deadlines */
+
+#endif

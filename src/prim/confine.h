@@ -1,0 +1,64 @@
+/* Paths below the base directory, confined by the kernel: the only way in which abxd opens, makes or removes a client's
+ * file. Every function may block on the disk and may be called from any thread; the base itself is immutable. */
+#ifndef ABX_PRIM_CONFINE_H
+#define ABX_PRIM_CONFINE_H
+
+#include "base/err.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct confine;
+
+/* Opens the base directory (it must exist; a link to one is followed) and probes openat2 once: ENOSYS or EPERM chooses
+ * the component-wise walk, and a log line says so. force_walk chooses it in any case (tests). NULL with *err. */
+struct confine *confine_new(const char *base_dir, bool force_walk, struct err *err);
+void confine_free(struct confine *confine);
+/* The base's real absolute path. */
+const char *confine_base_dir(const struct confine *confine);
+bool confine_uses_openat2(const struct confine *confine);
+
+/* A path that no verb may change or read, nor anything below it: the operator's tables and configuration. Kept by inode
+ * and by name, so that a file which an editor replaces, or which is missing still, is protected too. Before any other
+ * thread uses the base. 0; *out_inside tells whether it lies inside the base (or is it). A missing path is no error.
+ * Verbs that remove or move whole trees must ask for each entry: a directory above is not protected. */
+int confine_protect(struct confine *confine, const char *absolute_path, bool *out_inside, struct err *err) ABX_MUST_USE;
+
+/* Paths: `path` is bytes without NUL of the given length, relative to the base or absolute and inside it. Links that
+ * stay inside are followed, absolute ones too, at most 40; what leads outside is ERR_PATH_OUTSIDE_BASE, and nothing
+ * outside was opened, made or removed. "" is the base itself. ERR_INVALID_PATH: NUL inside, too long, too many links,
+ * or (where the walk decides) over 255 directories deep. ERR_BUSY: moved all the while it was looked up. */
+
+/* open(2) of that path with O_CLOEXEC added. O_CREAT is not for here: see confine_parent. With O_NOFOLLOW a final link
+ * gives O_PATH access to the link itself or ELOOP as openat does. Protected files: ERR_PERMISSION_DENIED. */
+int confine_open(const struct confine *confine, const char *path, size_t len, int flags, struct err *err) ABX_MUST_USE;
+
+/* A directory for use as working directory or to list (to be read and searched): ERR_NOT_A_DIRECTORY where it is
+ * something else. */
+int confine_open_dir(const struct confine *confine, const char *path, size_t len, struct err *err) ABX_MUST_USE;
+
+/* A regular file, opened without ever blocking on a FIFO or device: ERR_NOT_A_REGULAR_FILE or ERR_IS_A_DIRECTORY for
+ * all else, and for files of procfs and sysfs. flags: O_RDONLY, O_WRONLY, O_RDWR, O_APPEND. */
+int confine_open_file(const struct confine *confine, const char *path, size_t len, int flags,
+                      struct err *err) ABX_MUST_USE;
+
+/* Where an entry is or would be: a descriptor of its directory and its name in it, for the *at calls. */
+struct confine_entry {
+    int dir_fd;
+    char name[NAME_MAX + 1];
+};
+enum {
+    CONFINE_FOLLOW = 1, /* a final link is followed (to a target that may not exist); else the entry is the link */
+    CONFINE_MAKE_PARENTS = 2, /* missing directories on the way are made, mode 0777 less umask */
+};
+/* ERR_BASE_DIR_PROTECTED where the path is the base itself; ERR_FILE_NOT_FOUND where the directory does not exist. The
+ * caller closes out->dir_fd. */
+int confine_parent(const struct confine *confine, const char *path, size_t len, int flags, struct confine_entry *out,
+                   struct err *err) ABX_MUST_USE;
+
+/* The real absolute path of an open descriptor, as the kernel tells it; 0 or -1. out holds PATH_MAX bytes. */
+int confine_path_of(int fd, char *out, size_t out_size, struct err *err) ABX_MUST_USE;
+
+#endif

@@ -1,0 +1,59 @@
+/* What the files confine*.c share and nobody else includes: the base itself, and how a path is walked where openat2
+ * cannot answer. Functions here answer -1 with errno; confine.c makes the client's words of it. */
+#ifndef ABX_PRIM_CONFINE_WALK_H
+#define ABX_PRIM_CONFINE_WALK_H
+
+#include "prim/confine.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+/* A protected path, known both by what it is now and by where it stands: an editor that saves by rename makes a new
+ * inode under the old name, and a file that is missing today may be made tomorrow. */
+struct confine_guard {
+    dev_t dev, dir_dev;
+    ino_t ino, dir_ino;
+    bool exists;
+    char *name; /* in that directory */
+};
+
+struct confine {
+    int base_fd; /* O_PATH */
+    dev_t dev;
+    ino_t ino;
+    char *configured; /* the base's name as configured, without slashes at its end ("" for the root); NULL: relative */
+    char *real;
+    bool use_openat2;
+    bool has_proc; /* /proc/self/fd works: a held O_PATH descriptor can be opened for real */
+    struct confine_guard *guards;
+    size_t guard_count;
+};
+
+/* Turns a client's path, or the target of an absolute link, into one relative to the base ("." for the base itself).
+ * EXDEV: it is absolute and does not lead through the base. ENAMETOOLONG, EINVAL (NUL inside). */
+int confine_relative(const struct confine *confine, const char *path, size_t len, char out[PATH_MAX]) ABX_MUST_USE;
+
+enum {
+    WALK_NOFOLLOW = 1,     /* a final link is the result */
+    WALK_ENTRY = 2,        /* find directory and name; the entry itself need not exist */
+    WALK_MAKE_PARENTS = 4, /* with WALK_ENTRY: make missing directories on the way */
+};
+enum { WALK_LINKS_MAX = 40, WALK_DEPTH_MAX = 256 };
+
+struct walk_end {
+    int fd;                  /* O_PATH; -1 with WALK_ENTRY */
+    int dir_fd;              /* -1 without WALK_ENTRY where the end is a directory */
+    char name[NAME_MAX + 1]; /* in dir_fd */
+};
+
+/* Component by component from the base, each opened without following. EXDEV: it leads outside. ELOOP: too many links.
+ * EBUSY: WALK_ENTRY of the base itself. EACCES: also for protected paths. Both descriptors are the caller's. */
+int confine_walk(const struct confine *confine, const char *relative, int how, struct walk_end *out) ABX_MUST_USE;
+
+/* Whether this entry is a protected path; found is NULL where it does not exist. */
+bool confine_guarded(const struct confine *confine, int dir_fd, const char *name, const struct stat *found);
+void confine_guards_free(struct confine *confine);
+
+#endif

@@ -1,0 +1,151 @@
+/* The one process table: every program that abxd starts is an entry with an opaque id, a pidfd, a ring for each stream
+ * and its exit. Main thread only; nothing here blocks but the spawn itself (about a millisecond) and the look through
+ * /proc for a tree. The program must ignore SIGPIPE. */
+#ifndef ABX_PRIM_PROCESS_H
+#define ABX_PRIM_PROCESS_H
+
+#include "base/err.h"
+#include "base/list.h"
+#include "base/loop.h"
+#include "prim/capture.h"
+#include "prim/env_block.h"
+#include "prim/ring.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process_table;
+struct process;
+
+enum process_kind {
+    PROCESS_SHELL,
+    PROCESS_PROCESS,
+    PROCESS_TERMINAL,
+    PROCESS_CODE,
+    PROCESS_GIT,
+    PROCESS_BROWSER,
+    PROCESS_HELPER
+};
+enum process_stream { PROCESS_STDOUT, PROCESS_STDERR };
+enum process_state {
+    PROCESS_RUNNING,
+    PROCESS_EXITED,  /* reaped; what was in the pipes at that moment is still being read */
+    PROCESS_DRAINED, /* the end as clients see it: exit fields and every byte up to it are there */
+};
+
+struct process_limits {
+    size_t living_max;             /* 512; past it ERR_TOO_MANY_PROCESSES */
+    size_t ended_processes_max;    /* 256 */
+    size_t ended_shells_max;       /* 64 */
+    size_t ended_output_max_bytes; /* 64 MiB for all ended ones together */
+};
+
+/* Becomes the subreaper of its descendants and watches SIGCHLD: orphans are reaped, exit codes of entries never stolen.
+ * envp is what children inherit (copied, less ABX_SERVER_*). NULL with *err. */
+struct process_table *process_table_new(struct loop *loop, const struct process_limits *limits, char *const *envp,
+                                        struct err *err);
+/* SIGTERM to every tree, SIGKILL after grace_ms (shutdown); done is called when no entry lives any more. */
+void process_table_end_all(struct process_table *table, unsigned grace_ms, loop_fn done, void *ctx);
+/* Frees all; entries still living are killed. */
+void process_table_free(struct process_table *table);
+/* The environment a new child would get (without ABX_PROCESS_ID); borrowed. */
+const struct env_block *process_table_env(const struct process_table *table);
+size_t process_table_living(const struct process_table *table);
+/* By id ("p-...") or decimal pid of a living one; NULL. Borrowed. */
+struct process *process_find(struct process_table *table, const char *id);
+
+struct process_spec {
+    enum process_kind kind;
+    const char *command; /* for /bin/bash -c, else /bin/sh -c; or NULL and argv */
+    size_t command_len;
+    const char *command_prefix;  /* shell text put before the command and not shown as part of it; NULL: none */
+    char *const *argv;           /* NULL-terminated */
+    int cwd_fd;                  /* an open directory; stays the caller's */
+    const char *cwd;             /* its path, for display */
+    const struct env_block *env; /* the whole environment less ABX_PROCESS_ID, which is added */
+    const char *stdin_bytes;     /* copied; NULL: empty, end of file at once */
+    size_t stdin_len;
+    int stdin_fd;         /* -1, or a descriptor that becomes the child's stdin (helpers) */
+    unsigned timeout_ms;  /* 0: none. SIGTERM to the tree, SIGKILL after 2 s */
+    const char *tag;      /* NULL: none */
+    size_t capture_bytes; /* 0, or keep head and tail of each stream up to this (prim/capture) */
+    bool pace;            /* a reader will attach at once: hold the program until it does (at most 30 s) */
+};
+
+/* Starts it. Errors: ERR_EXECUTABLE_NOT_FOUND, ERR_NOT_EXECUTABLE (argv only; a shell says 127 and 126 itself),
+ * ERR_PAYLOAD_TOO_LARGE (E2BIG: arguments), ERR_TOO_MANY_PROCESSES, ERR_INVALID_REQUEST (NUL inside). The entry belongs
+ * to the table; a caller that keeps the pointer takes a reference. */
+struct process *process_start(struct process_table *table, const struct process_spec *spec, struct err *err);
+struct process *process_ref(struct process *process);
+void process_unref(struct process *process);
+
+const char *process_id(const struct process *process);
+enum process_kind process_kind(const struct process *process);
+const char *process_tag(const struct process *process); /* NULL: none */
+pid_t process_pid(const struct process *process);
+const char *process_cwd(const struct process *process);
+enum process_state process_state(const struct process *process);
+/* RFC 3339 UTC with milliseconds; out holds 32 bytes. */
+void process_started_at(const struct process *process, char out[32]);
+
+struct process_exit {
+    int exit_code; /* 128+n for signal n */
+    int signal;    /* 0: none */
+    bool timed_out;
+    uint64_t duration_ms;
+};
+/* 0, or -1 while it runs (then only duration_ms and timed_out are filled). */
+int process_exit(const struct process *process, struct process_exit *out);
+
+/* Sends a signal to the direct child, or to its whole tree: by session, group, parents and ABX_PROCESS_ID in
+ * /proc/PID/environ (prim/process_tree). Never to pid 1, the server or its ancestors. ERR_ALREADY_EXITED where nothing
+ * of it lives. */
+int process_signal(struct process *process, int signal, bool tree, struct err *err) ABX_MUST_USE;
+/* SIGTERM to the tree, SIGKILL after 2 s if anything of it still lives. */
+void process_stop(struct process *process);
+
+/* Called once, from the loop, when the process is PROCESS_DRAINED (at the next turn where it already is). Embedded by
+ * its user; zero it first. */
+struct process_wait {
+    struct list node;
+    struct loop_defer defer;
+    loop_fn fn;
+    void *ctx;
+};
+void process_wait_start(struct process *process, struct process_wait *wait, loop_fn fn, void *ctx);
+void process_wait_stop(struct process_wait *wait);
+
+/* The ring of a stream; borrowed. At PROCESS_DRAINED, exit_end is where the output of the program itself ended (what a
+ * grandchild writes later comes after it). */
+const struct ring *process_ring(const struct process *process, enum process_stream stream);
+uint64_t process_exit_end(const struct process *process, enum process_stream stream);
+/* Nothing more will come on this stream: every writer closed it. */
+bool process_stream_closed(const struct process *process, enum process_stream stream);
+
+/* A reader of both streams: told when there is more, and the fastest one paces the program. One that takes nothing for
+ * 30 s while bytes wait no longer counts. Embedded by its user; zero it first. */
+struct process_reader {
+    struct list node;
+    struct process *process;
+    uint64_t offset[2]; /* how far it has read; the reader moves them and then calls process_reader_took */
+    uint64_t took_at_ms;
+    loop_fn fn; /* more bytes, a stream closed, or the state changed; from the loop */
+    void *ctx;
+};
+void process_reader_attach(struct process *process, struct process_reader *reader, loop_fn fn, void *ctx);
+void process_reader_took(struct process_reader *reader);
+void process_reader_detach(struct process_reader *reader);
+
+/* Head and tail of a stream as capture_bytes asked for (all empty without), up to the end that PROCESS_DRAINED marks.
+ * Borrowed, valid until the next turn of the loop. */
+void process_captured(struct process *process, enum process_stream stream, struct capture_view *out);
+/* Gives the capture's memory back (after the answer was made). */
+void process_capture_free(struct process *process);
+
+/* Called at PROCESS_DRAINED before the waiters: sessions collect their state here. One for each process; NULL takes it
+ * back. */
+void process_on_exit(struct process *process, void (*fn)(struct process *process, void *ctx), void *ctx);
+
+#endif

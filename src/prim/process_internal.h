@@ -1,0 +1,118 @@
+/* What the files of the process table share among themselves; nobody else includes it.
+ *   process.c         an entry: start, what it tells, references
+ *   process_table.c   all entries: reaping, finding, what is kept of ended ones
+ *   process_output.c  pipes into rings, readers and their pace, the drain at the end
+ *   process_input.c   standard input as it drains
+ *   process_stop.c    signals, time-outs, the end of trees */
+#ifndef ABX_PRIM_PROCESS_INTERNAL_H
+#define ABX_PRIM_PROCESS_INTERNAL_H
+
+#include "prim/process.h"
+#include "prim/process_tree.h"
+
+struct process_output {
+    struct process *process;
+    enum process_stream stream;
+    int fd; /* -1: every writer closed it */
+    struct loop_fd *watch;
+    struct ring ring;
+    struct capture *capture;
+    uint64_t exit_end; /* once reaped: where the program's own output ends */
+    bool paused, widened;
+};
+
+struct process_input {
+    int fd; /* -1: nothing (more) to write */
+    struct loop_fd *watch;
+    char *bytes;
+    size_t len, written;
+};
+
+struct process {
+    struct list node; /* in table->living or table->ended */
+    struct process_table *table;
+    int references; /* the table's while listed, one for each open output, one while it is being stopped, and the users'
+                     */
+    char id[16];
+    enum process_kind kind;
+    enum process_state state;
+    char *cwd, *tag;
+    bool dropped; /* no longer in the table */
+    bool unseen;  /* and nobody holds it but its open pipes */
+
+    pid_t pid;
+    int pidfd;
+    struct loop_fd *exit_watch;
+    uint64_t started_ms;           /* since 1970 */
+    uint64_t started_ns, ended_ns; /* monotonic */
+    uint64_t reaped_ticks;         /* process_tree_now */
+    int exit_code, exit_signal;
+    bool timed_out;
+
+    struct process_output outputs[2];
+    struct process_input input;
+
+    struct list waits, readers;
+    struct loop_defer notify;
+    struct loop_timer stall_timer; /* runs while an output is paused: readers that take nothing stop counting */
+    uint64_t held_until_ms;        /* spec.pace, before the first reader */
+
+    struct loop_timer timeout;
+    struct list stop_node; /* in table->stopping */
+    bool terminated;       /* had its SIGTERM */
+    uint64_t kill_at_ms;
+    unsigned kill_tries;
+
+    void (*on_exit)(struct process *process, void *ctx);
+    void *on_exit_ctx;
+};
+
+struct process_table {
+    struct loop *loop;
+    struct process_limits limits;
+    struct env_block env;
+    int null_fd; /* /dev/null, the usual stdin */
+    struct uv_signal_s *child_signal;
+    struct loop_defer reap_defer;
+    struct list living, ended; /* ended: in order of their end */
+    struct list dropped;       /* found by nobody, but held by users or open pipes */
+    size_t living_count;
+
+    struct list stopping;
+    struct loop_defer stop_defer;
+    struct loop_timer stop_timer;
+
+    bool ending;
+    uint64_t end_kill_at_ms;
+    struct loop_timer end_timer;
+    loop_fn end_done;
+    void *end_ctx;
+};
+
+void process_table_add(struct process_table *table, struct process *process);
+/* The entry is PROCESS_DRAINED: moves it among the ended ones, or drops it. */
+void process_table_ended(struct process_table *table, struct process *process);
+/* Gives up what is over the limits, the oldest first. */
+void process_table_trim(struct process_table *table);
+/* Collects the exit status if there is one. */
+void process_reap(struct process *process);
+
+/* Takes the reading end of a pipe. */
+int process_output_open(struct process_output *output, int fd, size_t capture_bytes, struct err *err) ABX_MUST_USE;
+/* Begins to read both. */
+int process_output_watch(struct process *process, struct err *err) ABX_MUST_USE;
+void process_output_close(struct process_output *output);
+/* The program was reaped: reads what is in the pipes now, then goes to PROCESS_DRAINED. */
+void process_output_drain(struct process *process);
+void process_output_notify(struct process *process);
+
+/* Takes the writing end of a pipe. */
+int process_input_open(struct process *process, int fd, const char *bytes, size_t len, struct err *err) ABX_MUST_USE;
+void process_input_close(struct process *process);
+
+void process_on_timeout(void *process);
+struct process_tree process_tree_of(const struct process *process);
+/* Stops whatever the table still had in hand; trees being stopped are killed at once. */
+void process_stop_all_now(struct process_table *table);
+
+#endif

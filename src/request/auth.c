@@ -1,0 +1,146 @@
+/* Token, Host and Origin checks, for the pipeline and for the terminals' handshake. */
+#include "request/auth.h"
+
+#include "prim/secret.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Splits "name", "name:port", "[v6]:port"; the name keeps its brackets. -1 where it is none of these. */
+static int split_host(const char *host, size_t *out_name_len)
+{
+    size_t name_len;
+    const char *port;
+
+    if (host[0] == '[') {
+        name_len = strspn(host + 1, "0123456789abcdefABCDEF:.") + 2;
+        if (name_len < 4 || host[name_len - 1] != ']')
+            return -1;
+    } else {
+        name_len = strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._");
+        if (name_len == 0)
+            return -1;
+    }
+    port = host + name_len;
+    if (*port == ':') {
+        size_t digits = strspn(port + 1, "0123456789");
+
+        if (digits > 5)
+            return -1;
+        port += 1 + digits;
+    }
+    if (*port != '\0')
+        return -1;
+    *out_name_len = name_len;
+    return 0;
+}
+
+static bool same_name(const char *host, size_t name_len, const char *name)
+{
+    return strlen(name) == name_len && strncasecmp(host, name, name_len) == 0;
+}
+
+static bool is_loopback(const char *host, size_t name_len)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in_addr v4;
+    struct in6_addr v6;
+
+    if (same_name(host, name_len, "localhost"))
+        return true;
+    if (name_len >= sizeof(text))
+        return false;
+    if (host[0] == '[') {
+        memcpy(text, host + 1, name_len - 2);
+        text[name_len - 2] = '\0';
+        return inet_pton(AF_INET6, text, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+    }
+    memcpy(text, host, name_len);
+    text[name_len] = '\0';
+    return inet_pton(AF_INET, text, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
+}
+
+int auth_check_host(const struct auth_policy *policy, const struct auth_headers *headers, const char *authority,
+                    struct err *err)
+{
+    const char *host = headers->host;
+    size_t name_len;
+
+    if (headers->host_count != 1)
+        return err_set(err, ERR_INVALID_REQUEST, "the request must have exactly one Host header");
+    if (split_host(host, &name_len) < 0)
+        return err_set(err, ERR_INVALID_REQUEST, "the Host header is not a name or address with an optional port");
+    if (authority && strcasecmp(authority, host) != 0)
+        return err_set(err, ERR_INVALID_REQUEST, "the request target names another host than the Host header");
+    if (!policy->loopback || is_loopback(host, name_len))
+        return 0;
+    for (const char *const *allowed = policy->allowed_hosts; allowed && *allowed; allowed++) {
+        if (same_name(host, name_len, *allowed))
+            return 0;
+    }
+    return err_set(err, ERR_HOST_NOT_ALLOWED,
+                   "this Host is no loopback name; add it to allowed_hosts if the server may be reached by it");
+}
+
+/* Whether the origin is http or https on this authority. */
+static bool origin_is(const char *origin, const char *authority)
+{
+    if (strncasecmp(origin, "http://", 7) == 0)
+        return strcasecmp(origin + 7, authority) == 0;
+    return strncasecmp(origin, "https://", 8) == 0 && strcasecmp(origin + 8, authority) == 0;
+}
+
+static bool origin_allowed(const struct auth_policy *policy, const char *host, const char *origin)
+{
+    char rest[300];
+    size_t name_len;
+
+    if (host && origin_is(origin, host))
+        return true;
+    if (host && split_host(host, &name_len) == 0 && name_len < 256) {
+        snprintf(rest, sizeof(rest), "%.*s:%u", (int)name_len, host, policy->rest_port);
+        if (origin_is(origin, rest))
+            return true;
+    }
+    for (const char *const *allowed = policy->allowed_origins; allowed && *allowed; allowed++) {
+        if (strcasecmp(origin, *allowed) == 0)
+            return true;
+    }
+    return false;
+}
+
+int auth_check_origin(const struct auth_policy *policy, const struct auth_headers *headers, struct err *err)
+{
+    if (headers->origin_count > 1)
+        return err_set(err, ERR_ORIGIN_NOT_ALLOWED, "the request has more than one Origin header");
+    if (headers->origin) {
+        /* An allowed origin of another site is what allowed_origins is for, so Sec-Fetch-Site has no say then. */
+        if (origin_allowed(policy, headers->host, headers->origin))
+            return 0;
+        return err_set(err, ERR_ORIGIN_NOT_ALLOWED,
+                       "pages of this origin may not use the server; add it to allowed_origins if they should");
+    }
+    if (headers->fetch_site && strcasecmp(headers->fetch_site, "cross-site") == 0)
+        return err_set(err, ERR_ORIGIN_NOT_ALLOWED, "requests that another site's page made are refused");
+    return 0;
+}
+
+int auth_check_token(const struct auth_policy *policy, const struct auth_headers *headers, bool *out_sent,
+                     struct err *err)
+{
+    const char *given = headers->authorization;
+
+    *out_sent = headers->authorization_count > 0;
+    if (!policy->token)
+        return 0;
+    if (!*out_sent)
+        return err_set(err, ERR_UNAUTHORIZED, "send the server's token as Authorization: Bearer <token>");
+    if (headers->authorization_count == 1 && strncasecmp(given, "Bearer ", 7) == 0) {
+        given += 7 + strspn(given + 7, " ");
+        if (secret_equal(given, strlen(given), policy->token, strlen(policy->token)))
+            return 0;
+    }
+    return err_set(err, ERR_UNAUTHORIZED, "the token is not the server's");
+}

@@ -1,0 +1,197 @@
+/* prim/process_output: readers, their pace, and output that nobody reads. */
+#include "process_fixture.h"
+
+static struct fixture fixture;
+
+static int set_up(void **state)
+{
+    (void)state;
+    fixture_open(&fixture, 512);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fixture_close(&fixture);
+    return 0;
+}
+
+struct test_reader {
+    struct process_reader reader;
+    bool takes;
+    uint64_t gap_bytes, seen_bytes;
+    int calls;
+};
+
+static void on_more(void *ctx)
+{
+    struct test_reader *test = ctx;
+    const struct ring *ring = process_ring(test->reader.process, PROCESS_STDOUT);
+    test->calls++;
+    if (!test->takes)
+        return;
+    uint64_t *offset = &test->reader.offset[PROCESS_STDOUT];
+    if (*offset < ring->start) {
+        test->gap_bytes += ring->start - *offset;
+        *offset = ring->start;
+    }
+    test->seen_bytes += ring->end - *offset;
+    *offset = ring->end;
+    process_reader_took(&test->reader);
+}
+
+static void the_fastest_reader_paces_and_meets_no_gap(void **state)
+{
+    (void)state;
+    struct process_spec spec = spec_of(&fixture, "head -c 40000000 /dev/zero");
+    spec.capture_bytes = 0;
+    spec.pace = true;
+    struct process *process = start(&fixture, &spec);
+    turn_for_ms(&fixture, 300); /* held: nobody reads yet */
+    const struct ring *ring = process_ring(process, PROCESS_STDOUT);
+    assert_int_equal(process_state(process), PROCESS_RUNNING);
+    assert_in_range(ring->end, 1 << 20, 2 << 20);
+    assert_int_equal(ring->start, 0);
+
+    struct test_reader slow = {.takes = false}, fast = {.takes = false};
+    process_reader_attach(process, &slow.reader, on_more, &slow);
+    process_reader_attach(process, &fast.reader, on_more, &fast);
+    turn_for_ms(&fixture, 200);
+    assert_in_range(ring->end, 1 << 20, 2 << 20);
+    fast.takes = true;
+    on_more(&fast);
+    run_to_end(&fixture, process);
+    turn_for_ms(&fixture, 10);
+    on_more(&fast);
+    assert_int_equal(fast.seen_bytes, 40000000);
+    assert_int_equal(fast.gap_bytes, 0);
+    assert_true(fast.calls > 10);
+    slow.takes = true;
+    on_more(&slow);
+    assert_int_equal(slow.gap_bytes, 40000000 - RING_MAX_BYTES);
+    assert_int_equal(slow.seen_bytes, RING_MAX_BYTES);
+    process_reader_detach(&slow.reader);
+    process_reader_detach(&fast.reader);
+    process_reader_detach(&fast.reader);
+    process_unref(process);
+}
+
+/* A few bytes at a time: the program is never let run away from its only reader. */
+static void on_little(void *ctx)
+{
+    struct test_reader *test = ctx;
+    const struct ring *ring = process_ring(test->reader.process, PROCESS_STDOUT);
+    uint64_t *offset = &test->reader.offset[PROCESS_STDOUT];
+    test->calls++;
+    assert_int_equal(ring->start, 0);
+    if (*offset < ring->end) {
+        *offset += 1;
+        process_reader_took(&test->reader);
+    }
+}
+
+static void a_reader_that_takes_little_is_waited_for(void **state)
+{
+    (void)state;
+    struct process_spec spec = spec_of(&fixture, "head -c 40000000 /dev/zero");
+    spec.capture_bytes = 0;
+    struct process *process = start(&fixture, &spec);
+    struct test_reader reader = {.takes = false}, other = {.takes = false};
+    process_reader_attach(process, &reader.reader, on_little, &reader);
+    for (int i = 0; i < 100; i++) {
+        process_reader_attach(process, &other.reader, on_more, &other); /* makes it tell both */
+        turn_for_ms(&fixture, 2);
+        process_reader_detach(&other.reader);
+    }
+    assert_true(reader.calls >= 100);
+    assert_in_range(process_ring(process, PROCESS_STDOUT)->end, 1 << 20, 2 << 20);
+    process_reader_detach(&reader.reader);
+    process_stop(process);
+    run_to_end(&fixture, process);
+    process_unref(process);
+}
+
+static void without_readers_it_drains_freely(void **state)
+{
+    (void)state;
+    struct process_spec spec = spec_of(&fixture, "head -c 40000000 /dev/zero; head -c 100 /dev/zero >&2");
+    spec.capture_bytes = 1000;
+    struct process *process = start(&fixture, &spec);
+    assert_int_equal(run_to_end(&fixture, process).exit_code, 0);
+    const struct ring *ring = process_ring(process, PROCESS_STDOUT);
+    assert_int_equal(ring->end, 40000000);
+    assert_int_equal(ring->end - ring->start, RING_MAX_BYTES);
+    struct capture_view view;
+    process_captured(process, PROCESS_STDOUT, &view);
+    assert_int_equal(view.total_bytes, 40000000);
+    assert_int_equal(view.head_len + view.tail_len, 1000);
+    process_capture_free(process);
+    process_captured(process, PROCESS_STDERR, &view);
+    assert_int_equal(view.total_bytes, 0);
+    process_unref(process);
+}
+
+static void a_reader_that_leaves_lets_go_on(void **state)
+{
+    (void)state;
+    struct process_spec spec = spec_of(&fixture, "head -c 10000000 /dev/zero");
+    spec.capture_bytes = 0;
+    struct process *process = start(&fixture, &spec);
+    struct test_reader reader = {.takes = false};
+    process_reader_attach(process, &reader.reader, on_more, &reader);
+    turn_for_ms(&fixture, 200);
+    assert_int_equal(process_state(process), PROCESS_RUNNING);
+    process_reader_detach(&reader.reader);
+    assert_int_equal(run_to_end(&fixture, process).exit_code, 0);
+    process_unref(process);
+}
+
+/* Thirty seconds are not waited for: the reader's clock is set back. */
+static void a_reader_that_takes_nothing_does_not_count_for_ever(void **state)
+{
+    (void)state;
+    struct process_spec spec = spec_of(&fixture, "head -c 10000000 /dev/zero");
+    spec.capture_bytes = 0;
+    struct process *process = start(&fixture, &spec);
+    struct test_reader stalled = {.takes = false}, other = {.takes = false};
+    process_reader_attach(process, &stalled.reader, on_more, &stalled);
+    turn_for_ms(&fixture, 200);
+    assert_int_equal(process_state(process), PROCESS_RUNNING);
+    stalled.reader.took_at_ms -= 30000;
+    process_reader_attach(process, &other.reader, on_more, &other);
+    process_reader_detach(&other.reader); /* makes it look again */
+    assert_int_equal(run_to_end(&fixture, process).exit_code, 0);
+    process_reader_detach(&stalled.reader);
+    process_unref(process);
+}
+
+/* An entry that went from the table while a grandchild still writes: the writer must not die of it. */
+static void a_dropped_entry_reads_on(void **state)
+{
+    (void)state;
+    struct process_spec spec = spec_of(&fixture, "(for i in 1 2 3 4 5 6; do sleep 0.1; echo x || exit; done; "
+                                                 "touch /tmp/test-process-wrote) &");
+    unlink("/tmp/test-process-wrote");
+    spec.kind = PROCESS_HELPER;
+    struct process *process = start(&fixture, &spec);
+    run_to_end(&fixture, process);
+    process_unref(process);
+    turn_for_ms(&fixture, 1000);
+    assert_int_equal(unlink("/tmp/test-process-wrote"), 0);
+}
+
+#define PROCESS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PROCESS_TEST(the_fastest_reader_paces_and_meets_no_gap),
+        PROCESS_TEST(a_reader_that_takes_little_is_waited_for),
+        PROCESS_TEST(without_readers_it_drains_freely),
+        PROCESS_TEST(a_reader_that_leaves_lets_go_on),
+        PROCESS_TEST(a_reader_that_takes_nothing_does_not_count_for_ever),
+        PROCESS_TEST(a_dropped_entry_reads_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/* prim/spawn: which file a name means, and what a new program starts with. */
+#include "prim/spawn.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/test-spawn-XXXXXX";
+static int dir_fd;
+
+static void make_file(const char *name, const char *text, mode_t mode)
+{
+    int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(fchmod(fd, mode), 0);
+    close(fd);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(mkdirat(dir_fd, "bin", 0755), 0);
+    assert_int_equal(mkdirat(dir_fd, "folder", 0755), 0);
+    make_file("bin/tool", "#!/bin/sh\necho tool; exit 3\n", 0755);
+    make_file("plain", "#!/bin/sh\n", 0644);
+    make_file("garbage", "\x01\x02\x03 no program", 0755);
+    make_file("orphan", "#!/no/such/interpreter\n", 0755);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[sizeof(dir) + 16];
+    snprintf(command, sizeof(command), "rm -rf %s", dir);
+    close(dir_fd);
+    return system(command);
+}
+
+/* Starts it with one pipe as stdout and stderr and reads all; -1 with *err. */
+static int run(char *const *argv, char *const *envp, const char *path, char *out, size_t size, struct err *err)
+{
+    int pipe_fds[2], pidfd;
+    pid_t pid;
+    siginfo_t info;
+    assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+    int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    struct spawn spawn = {
+        .path = path, .argv = argv, .envp = envp, .cwd_fd = dir_fd, .stdio = {null_fd, pipe_fds[1], pipe_fds[1]}};
+    int failed = spawn_start(&spawn, &pid, &pidfd, err);
+    close(null_fd);
+    close(pipe_fds[1]);
+    if (failed == 0) {
+        size_t len = 0;
+        ssize_t n;
+        while ((n = read(pipe_fds[0], out + len, size - 1 - len)) > 0)
+            len += (size_t)n;
+        out[len] = '\0';
+        assert_int_equal(waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED), 0);
+        close(pidfd);
+        failed = info.si_status;
+    }
+    close(pipe_fds[0]);
+    return failed;
+}
+
+static char *no_env[] = {NULL};
+
+static void finds_programs(void **state)
+{
+    (void)state;
+    char path[PATH_MAX];
+    struct err err;
+    assert_int_equal(spawn_find("sh", "/nowhere:/bin", dir_fd, path, &err), 0);
+    assert_string_equal(path, "/bin/sh");
+    assert_int_equal(spawn_find("sh", NULL, dir_fd, path, &err), 0);
+    assert_int_equal(spawn_find("tool", "/nowhere:bin", dir_fd, path, &err), 0);
+    assert_string_equal(path, "bin/tool");
+    assert_int_equal(spawn_find("./bin/tool", "", dir_fd, path, &err), 0);
+    assert_string_equal(path, "./bin/tool");
+}
+
+static void expect_not_found(const char *name, const char *search_path, enum err_code code)
+{
+    char path[PATH_MAX];
+    struct err err = {0};
+    assert_int_equal(spawn_find(name, search_path, dir_fd, path, &err), -1);
+    assert_string_equal(err_code_name(err.code), err_code_name(code));
+    assert_string_equal(err.field, "argv[0]");
+}
+
+static void tells_missing_from_not_executable(void **state)
+{
+    (void)state;
+    expect_not_found("nosuchcmd_x", "/bin:/usr/bin", ERR_EXECUTABLE_NOT_FOUND);
+    expect_not_found("", "/bin", ERR_EXECUTABLE_NOT_FOUND);
+    expect_not_found("./nothing", NULL, ERR_EXECUTABLE_NOT_FOUND);
+    expect_not_found("tool", "/bin", ERR_EXECUTABLE_NOT_FOUND);
+    expect_not_found("./plain", NULL, ERR_NOT_EXECUTABLE);
+    expect_not_found("plain", ":/bin", ERR_NOT_EXECUTABLE);
+    expect_not_found("./folder", NULL, ERR_NOT_EXECUTABLE);
+    char *long_name = malloc(PATH_MAX + 10);
+    memset(long_name, 'x', PATH_MAX + 9);
+    long_name[PATH_MAX + 9] = '\0';
+    expect_not_found(long_name, "/bin", ERR_EXECUTABLE_NOT_FOUND);
+    long_name[0] = '/';
+    expect_not_found(long_name, "/bin", ERR_EXECUTABLE_NOT_FOUND);
+    free(long_name);
+}
+
+static void runs_in_its_directory(void **state)
+{
+    (void)state;
+    char out[256];
+    struct err err;
+    char *argv[] = {"tool", NULL};
+    assert_int_equal(run(argv, no_env, "bin/tool", out, sizeof(out), &err), 3);
+    assert_string_equal(out, "tool\n");
+}
+
+static void exec_failures_have_codes(void **state)
+{
+    (void)state;
+    char out[256];
+    struct err err = {0};
+    char *argv[] = {"x", NULL};
+    assert_int_equal(run(argv, no_env, "./garbage", out, sizeof(out), &err), -1);
+    assert_int_equal(err.code, ERR_NOT_EXECUTABLE);
+    assert_int_equal(err.saved_errno, ENOEXEC);
+    assert_int_equal(run(argv, no_env, "./orphan", out, sizeof(out), &err), -1);
+    assert_int_equal(err.code, ERR_NOT_EXECUTABLE);
+}
+
+static void too_large_is_told_beforehand_and_by_the_kernel(void **state)
+{
+    (void)state;
+    char out[256];
+    struct err err = {0};
+    char *big = malloc(SPAWN_ARG_MAX_BYTES + 2);
+    memset(big, 'a', SPAWN_ARG_MAX_BYTES + 1);
+    big[SPAWN_ARG_MAX_BYTES + 1] = '\0';
+    char *argv[64] = {"true", big, NULL};
+    assert_int_equal(run(argv, no_env, "/bin/true", out, sizeof(out), &err), -1);
+    assert_int_equal(err.code, ERR_PAYLOAD_TOO_LARGE);
+    assert_non_null(strstr(err.text, "131071"));
+    big[SPAWN_ARG_MAX_BYTES] = '\0';
+    assert_int_equal(run(argv, no_env, "/bin/true", out, sizeof(out), &err), 0);
+    for (int i = 1; i < 63; i++)
+        argv[i] = big;
+    argv[63] = NULL;
+    assert_int_equal(run(argv, no_env, "/bin/true", out, sizeof(out), &err), -1);
+    assert_int_equal(err.code, ERR_PAYLOAD_TOO_LARGE);
+    assert_int_equal(err.saved_errno, 0);
+    free(big);
+}
+
+static void child_starts_clean(void **state)
+{
+    (void)state;
+    char out[1024];
+    struct err err;
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    int leaky = open("/dev/null", O_RDONLY); /* not close-on-exec */
+    char *argv[] = {
+        "sh", "-c",
+        "grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd; [ $(ps -o sid= -p $$) = $$ ] && echo leader",
+        NULL};
+    assert_int_equal(run(argv, no_env, "/bin/sh", out, sizeof(out), &err), 0);
+    assert_string_equal(out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n0\n1\n2\n3\nleader\n");
+    close(leaky);
+    signal(SIGINT, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &blocked, NULL);
+}
+
+/* With 0, 1 and 2 closed in the server, pipes get those numbers. */
+static void low_descriptors_do_not_mix(void **state)
+{
+    (void)state;
+    int saved[3];
+    for (int i = 0; i < 3; i++) {
+        saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 20);
+        close(i);
+    }
+    char out[256] = "";
+    struct err err;
+    char *argv[] = {"sh", "-c", "cat; echo to-out; echo to-err >&2", NULL};
+    int status = run(argv, no_env, "/bin/sh", out, sizeof(out), &err);
+    for (int i = 0; i < 3; i++) {
+        dup2(saved[i], i);
+        close(saved[i]);
+    }
+    assert_int_equal(status, 0);
+    assert_string_equal(out, "to-out\nto-err\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_programs),
+        cmocka_unit_test(tells_missing_from_not_executable),
+        cmocka_unit_test(runs_in_its_directory),
+        cmocka_unit_test(exec_failures_have_codes),
+        cmocka_unit_test(too_large_is_told_beforehand_and_by_the_kernel),
+        cmocka_unit_test(child_starts_clean),
+        cmocka_unit_test(low_descriptors_do_not_mix),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,224 @@
+local check = require("support.check")
+local files = require("support.files")
+local server = require("support.server")
+local socket = require("socket")
+local sse = require("support.sse")
+
+local CPU_MS = 300
+
+--- A routes file with one route for each handler, GET /NAME.
+local function routes_of(handlers, more)
+  local lines = { "local time = require('abx.time')\nreturn { group = 'commands',\n" }
+  for name, body in pairs(handlers) do
+    lines[#lines + 1] = ("{ method = 'GET', path = '/h/%s', name = 'h.%s', summary = 'x', %s\nhandler = function(req) %s end "
+      .. "},\n"):format(name, name, more and more[name] or "", body)
+  end
+  lines[#lines + 1] = "}\n"
+  return table.concat(lines)
+end
+
+-- What must cost its request 504, within the budget.
+local ENDLESS = {
+  loop = "while true do end",
+  warm = "local n = 0 for i = 1, 100000 do n = n + i end while true do n = n + 1 end",
+  pcall = "while true do pcall(function() while true do end end) end",
+  pcall_error = "while true do pcall(error) end",
+  coroutine = "coroutine.wrap(function() while true do end end)()",
+  coroutine_pcall = "while true do pcall(coroutine.wrap(function() while true do end end)) end",
+  metamethod = "local t = setmetatable({}, { __index = function() while true do end end }) return { t.x }",
+  close = "local x <close> = setmetatable({}, { __close = function() while true do end end }) error('x')",
+  tail = "local function f() return f() end return f()",
+  iterator = "for _ in function() return 1 end do end",
+  sort = "local t = {} for i = 1, 1000 do t[i] = i end table.sort(t, function() while true do end end)",
+  gsub = "string.gsub('x', 'x', function() while true do end end)",
+  strings = "while true do local s = ('x'):rep(1000) .. 'y' end",
+  memory_pcall = "local keep = {} while true do pcall(function() keep[#keep + 1] = ('x'):rep(1000000) .. #keep end) end",
+  goto_loop = "::again:: goto again",
+  sleeps = "while true do time.sleep(0) end",
+  deadline = "time.sleep(60000)",
+  many_naps = "while true do time.sleep(10) end",
+}
+local DEADLINES = { sleeps = "deadline_ms = 500,", deadline = "deadline_ms = 500,", many_naps = "deadline_ms = 500," }
+
+-- What must cost its request 500.
+local FAULTY = {
+  ["nil"] = "return nil", nothing = "", number = "return 5", string = "return 'x'", boolean = "return true",
+  ["function"] = "return print", error_string = "error('secret-word')", error_table = "error({})", error_nil = "error(nil)",
+  error_number = "error(5)", assert_false = "assert(false)", arithmetic = "return nil + 1", index = "return req.nope.x",
+  cycle = "local t = {} t.t = t return t", deep = "local t = {} for i = 1, 1000 do t = { t } end return { t }",
+  holds_function = "return { x = print }", mixed_keys = "return { 1, 2, x = 3 }",
+  reply_twice = "return reply { json = {}, bytes = 'x' }",
+  status_99 = "return reply { status = 99, json = {} }", status_word = "return reply { status = 'ok', json = {} }",
+  unknown_key = "return reply { body = 'x' }", split_header = "return reply { bytes = 'x', headers = { A = 'b\\r\\nC: d' } }",
+  bad_header = "return reply { bytes = 'x', headers = { ['A b'] = 'c' } }", unknown_code = "fail('no_such_code', 'x')",
+  recursion = "local function f() return 1 + f() end return { f() }", gigabytes = "return { #('x'):rep(10 * 2^30 | 0) }",
+  gc = "setmetatable({}, { __gc = function() while true do end end })", hook = "debug.sethook() while true do end",
+  own_coroutine = "return { coroutine.wrap(function() return time.sleep(1) end)() }",
+  unpack = "return { table.unpack({}, 1, 1e8) }", format = "return { x = ('%99999999d'):format(1) }",
+}
+
+-- What runs into the memory limit, or into the time limit where a sanitizer makes memory slow.
+local GREEDY = {
+  concat = "local t = {} for i = 1, 200 do t[i] = ('x'):rep(1000000) end return { table.concat(t) }",
+  doubling = "local s = ('x'):rep(1000) while true do s = s .. s end",
+  table_growth = "local t = {} while true do t[#t + 1] = {} end",
+}
+
+describe("a handler", function()
+  local abxd, baseline
+
+  lazy_setup(function()
+    local tables = server.copy_tables()
+    files.write(tables.lua_dir .. "/routes/endless.lua", routes_of(ENDLESS, DEADLINES))
+    files.write(tables.lua_dir .. "/routes/faulty.lua", routes_of(FAULTY))
+    files.write(tables.lua_dir .. "/routes/greedy.lua", routes_of(GREEDY))
+    files.write(tables.lua_dir .. "/routes/others.lua", routes_of {
+      good = "return { ok = true }",
+      nap = "time.sleep(1000) return { ok = true }",
+      pattern = "return { x = (('a'):rep(24000):find('.-.-.-b')) or 0 }",
+      coded = "fail('busy', 'come again', 'x')",
+      tried = "try(nil, 'file_not_found', 'no such file: x', 'path')",
+      caught = "local ok, failure = pcall(fail, 'busy', 'x') return { ok = ok }",
+      status = "return reply { status = 202, headers = { ['X-A'] = 'b' }, json = { 1 } }",
+      bytes = "return reply { bytes = 'a\\0b', headers = { ['Content-Type'] = 'text/x' } }",
+      stream = "return reply { headers = { ['Content-Type'] = 'text/plain' }, stream = function(out) for i = 1, 3 do "
+        .. "out:write(i .. ';') time.sleep(1) end end }",
+      sse_breaks = "return reply { headers = { ['Content-Type'] = 'text/event-stream' }, stream = function(out) "
+        .. "out:event('a', { n = 1 }) error('secret-word') end }",
+      stream_breaks = "return reply { headers = { ['Content-Type'] = 'text/plain' }, stream = function(out) "
+        .. "out:write('x') error('bug') end }",
+      stream_loops = "return reply { headers = { ['Content-Type'] = 'text/event-stream' }, stream = function(out) "
+        .. "out:event('a', {}) while true do end end }",
+      globals = "x_global = 1",
+      sees = "local names = {} for name in pairs(req.params) do names[#names + 1] = name end "
+        .. "return { method = req.method, path = req.path, id = req.id, agent = req.headers['user-agent'], n = #names }",
+    })
+    abxd = server.start { tables = tables, args = { "--limits-cpu-ms", tostring(CPU_MS) } }
+    abxd.owns_tables = true
+    baseline = abxd:baseline()
+  end)
+  after_each(function()
+    assert.is_true(check.ok(abxd:get("/h/good")).ok)
+    abxd:assert_settled(baseline)
+  end)
+  lazy_teardown(function()
+    abxd:stop()
+  end)
+
+  describe("that never ends costs 504 within its budget:", function()
+    for name in pairs(ENDLESS) do
+      it(name, function()
+        local conn, start = abxd:connect(), socket.gettime()
+        conn:send_request("GET", "/h/" .. name)
+        assert.equal("ok", abxd:get("/health"):json().status)
+        local waited = socket.gettime() - start
+        local problem = check.problem(conn:read_response(), 504, "handler_timeout")
+        conn:close()
+        assert.is_true(waited < 1 * check.slack, ("/health waited %.3f s"):format(waited))
+        assert.is_true(socket.gettime() - start < 0.5 + 1 * check.slack)
+        assert.is_nil(problem.detail:find("%.lua"))
+      end)
+    end
+  end)
+
+  describe("that is faulty costs 500:", function()
+    for name in pairs(FAULTY) do
+      it(name, function()
+        local answer = abxd:get("/h/" .. name, { timeout_s = 30 })
+        local problem = check.problem(answer, 500, "internal_error")
+        assert.is_nil(answer.body:find("secret-word", 1, true))
+        assert.is_nil(answer.body:find("faulty.lua", 1, true))
+        local line = abxd:wait_log(function(entry)
+          return entry.level == "error" and entry.request_id == problem.request_id
+        end)
+        assert.equal("h." .. name, line.route)
+      end)
+    end
+  end)
+
+  describe("that wants too much memory costs 500:", function()
+    for name in pairs(GREEDY) do
+      it(name, function()
+        local before = abxd:rss_bytes()
+        local answer = abxd:get("/h/" .. name)
+        if server.sanitizer == "none" or answer.status ~= 504 then
+          check.problem(answer, 500, "internal_error")
+          assert.is_true(abxd:rss_bytes() - before < 100 * 1024 * 1024)
+        end
+      end)
+    end
+  end)
+
+  it("that matches a pathological pattern is bounded", function()
+    local start = socket.gettime()
+    local status = abxd:get("/h/pattern").status
+    assert.is_true(status == 500 or status == 504, status)
+    assert.is_true(socket.gettime() - start < 1.5 * check.slack)
+  end)
+
+  it("cannot leave a global behind", function()
+    check.problem(abxd:get("/h/globals"), 500, "internal_error")
+  end)
+
+  it("lets others run while it waits", function()
+    local conn = abxd:connect()
+    conn:send_request("GET", "/h/nap")
+    local start = socket.gettime()
+    assert.is_true(check.ok(abxd:get("/h/good")).ok)
+    assert.is_true(socket.gettime() - start < 0.3 * check.slack)
+    assert.is_true(check.ok(conn:read_response()).ok)
+    conn:close()
+  end)
+
+  it("fails by a code, and answers in full", function()
+    local problem = check.problem(abxd:get("/h/coded"), 409, "busy", "x")
+    assert.equal("come again", problem.detail)
+    problem = check.problem(abxd:get("/h/tried"), 404, "file_not_found", "path")
+    assert.equal("no such file: x", problem.detail)
+    assert.is_false(check.ok(abxd:get("/h/caught")).ok)
+    local answer = abxd:get("/h/status")
+    assert.same({ 202, "b", "[1]", "application/json" }, { answer.status, answer.headers["x-a"], answer.body,
+      answer.headers["content-type"] })
+    answer = abxd:get("/h/bytes")
+    assert.same({ 200, "a\0b", "text/x" }, { answer.status, answer.body, answer.headers["content-type"] })
+    answer = abxd:get("/h/stream")
+    assert.same({ "1;2;3;", "chunked" }, { answer.body, answer.headers["transfer-encoding"] })
+  end)
+
+  it("sees its request", function()
+    assert.same({ method = "GET", path = "/h/sees", id = "r-1", agent = "busted", n = 0 }, check.ok(abxd:get("/h/sees", {
+      headers = { ["X-Request-Id"] = "r-1", ["User-Agent"] = "busted" } })))
+  end)
+
+  it("that breaks in a stream ends it visibly", function()
+    local answer = abxd:stream("GET", "/h/sse_breaks")
+    local events = sse.events(answer)
+    assert.equal("a", events:next().event)
+    local event = events:next()
+    assert.same({ "error", 500, "internal_error" }, { event.event, event.data.status, event.data.code })
+    assert.is_nil(event.raw:find("secret-word", 1, true))
+    assert.has_error(function()
+      events:next()
+    end, "the stream was cut")
+    answer:close()
+
+    answer = abxd:stream("GET", "/h/stream_breaks"):finish()
+    assert.same({ "x", true }, { answer.body, answer.cut })
+    answer:close()
+
+    answer = abxd:stream("GET", "/h/stream_loops")
+    events = sse.events(answer)
+    assert.equal("a", events:next().event)
+    event = events:next()
+    assert.same({ "error", "handler_timeout" }, { event.event, event.data.code })
+    answer:close()
+  end)
+
+  it("ends when its client leaves", function()
+    for _ = 1, 20 do
+      local conn = abxd:connect()
+      conn:send_request("GET", "/h/nap")
+      conn:abort()
+    end
+  end)
+end)

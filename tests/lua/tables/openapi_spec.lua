@@ -1,0 +1,68 @@
+local stubs = require("tests.lua.tables.stubs")
+local json = require("abx.json")
+
+describe("the OpenAPI document", function()
+  local document
+  before_each(function()
+    stubs.load()
+    document = stubs.route("openapi").handler()
+  end)
+
+  it("has each enabled route", function()
+    local count = 0
+    for _ in pairs(document.paths) do
+      count = count + 1
+    end
+    assert.are.equal("3.1.0", document.openapi)
+    assert.are.equal("1.2.3", document.info.version)
+    assert.are.equal(9, count)
+    assert.are.equal("shell.stream", document.paths["/shell/stream"].post.operationId)
+    stubs.route("upload").enabled = false
+    assert.is_nil(stubs.route("openapi").handler().paths["/upload"])
+  end)
+
+  it("tags with the groups that have routes", function()
+    assert.are.equal(2, #document.tags)
+    assert.are.equal("core", document.tags[1].name)
+    assert.are.equal("commands", document.tags[2].name)
+    assert.are.same({ "commands" }, document.paths["/shell"].post.tags)
+  end)
+
+  it("puts parameters into path, query and body", function()
+    local run = document.paths["/commands/{name}"].post
+    assert.are.equal("path", run.parameters[1]["in"])
+    assert.is_true(run.parameters[1].required)
+    assert.is_true(run.requestBody.content["application/json"].schema.additionalProperties)
+
+    local names = {}
+    for _, parameter in ipairs(document.paths["/download"].get.parameters) do
+      names[#names + 1] = parameter.name .. " " .. parameter["in"]
+    end
+    assert.are.same({ "archive query", "inline query", "path query", "path_base64 query" }, names)
+
+    local shell = document.paths["/shell"].post
+    assert.is_nil(shell.parameters)
+    assert.are.equal(120000, shell.requestBody.content["application/json"].schema.properties.timeout_ms.default)
+    assert.is_table(document.paths["/upload"].post.requestBody.content["multipart/form-data"])
+  end)
+
+  it("tells answers and refusals by status", function()
+    local shell = document.paths["/shell"].post.responses
+    assert.are.equal("Refused: executable_not_found", shell["404"].description)
+    assert.is_table(shell["401"])
+    assert.is_table(shell["200"].content["application/json"].schema.properties.exit_code)
+    assert.is_table(document.paths["/shell/stream"].post.responses["200"].content["text/event-stream"])
+    assert.is_table(document.paths["/upload"].post.responses["201"])
+    local health = document.paths["/health"].get
+    assert.are.same(json.array {}, health.security)
+    assert.is_nil(health.responses["401"])
+    assert.is_table(health.responses["503"].content["application/json"])
+    assert.is_table(health.responses["503"].content["application/problem+json"])
+    assert.is_nil(document.paths["/download"].get.responses["304"].content)
+  end)
+
+  it("is JSON", function()
+    local text = json.encode(document)
+    assert.are.equal("abxd", json.decode(text).info.title)
+  end)
+end)
