@@ -13,6 +13,7 @@
 
 /* How often a paused download says that it still wants the rest; a reader silent for 30 s no longer counts. */
 enum { STILL_HERE_MS = 10000 };
+enum { GUARDS_MAX = 16 };
 
 struct archive {
     int dir_fd; /* -1 once it was streamed */
@@ -213,7 +214,21 @@ static int stream_done(lua_State *L, int status, lua_KContext context)
 
 static struct process *start_helper(const struct host *host, const struct archive *archive, struct err *err)
 {
-    const char *argv[] = {host->helper_path, "archive", archive->format, archive->top_name, NULL};
+    const char *argv[4 + GUARDS_MAX + 1] = {host->helper_path, "archive", archive->format, archive->top_name};
+    /* The helper walks by itself, so it is told what it must leave out. */
+    char words[GUARDS_MAX][NAME_MAX + 100];
+    const struct confine_guard *guards;
+    size_t guard_count = confine_guards(host->confine, &guards);
+    if (guard_count > GUARDS_MAX) {
+        err_set(err, ERR_INTERNAL, "too many protected paths");
+        return NULL;
+    }
+    for (size_t i = 0; i < guard_count; i++) {
+        snprintf(words[i], sizeof(words[i]), "%llu:%llu:%llu:%llu:%s", (unsigned long long)guards[i].dev,
+                 (unsigned long long)guards[i].ino, (unsigned long long)guards[i].dir_dev,
+                 (unsigned long long)guards[i].dir_ino, guards[i].name);
+        argv[4 + i] = words[i];
+    }
     struct process_spec spec = {
         .kind = PROCESS_HELPER,
         .argv = (char *const *)argv,

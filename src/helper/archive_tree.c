@@ -41,6 +41,8 @@ struct walk {
     struct archive *archive;
     struct archive_entry *entry;
     int out_fd;
+    const struct archive_guard *guards;
+    size_t guard_count;
     struct level levels[LEVELS_MAX];
     size_t depth; /* levels in use */
     char path[PATH_BYTES_MAX + 1];
@@ -244,6 +246,17 @@ static void pop_level(struct walk *walk)
     dir_names_deinit(&level->names);
 }
 
+static bool is_guarded(const struct walk *walk, const struct level *level, const char *name, const struct stat *about)
+{
+    for (size_t i = 0; i < walk->guard_count; i++) {
+        const struct archive_guard *guard = &walk->guards[i];
+        if ((about->st_dev == guard->dev && about->st_ino == guard->ino) ||
+            (level->dev == guard->dir_dev && level->ino == guard->dir_ino && strcmp(name, guard->name) == 0))
+            return true;
+    }
+    return false;
+}
+
 static int visit(struct walk *walk, const struct level *level, const char *name)
 {
     if (set_path(walk, level, name) != 0) {
@@ -256,6 +269,8 @@ static int visit(struct walk *walk, const struct level *level, const char *name)
         complain(walk->path, strerror(errno));
         return 0;
     }
+    if (is_guarded(walk, level, name, &about))
+        return 0;
     if (S_ISREG(about.st_mode))
         return add_file(walk, level, name);
     if (S_ISLNK(about.st_mode))
@@ -329,13 +344,24 @@ enum archive_format archive_tree_format(const char *name)
     return strcmp(name, "zip") == 0 ? ARCHIVE_FORMAT_ZIP : ARCHIVE_FORMAT_UNKNOWN;
 }
 
+int archive_guard_parse(const char *text, struct archive_guard *out)
+{
+    int name_at = 0;
+    if (sscanf(text, "%llu:%llu:%llu:%llu:%n", &out->dev, &out->ino, &out->dir_dev, &out->dir_ino, &name_at) != 4 ||
+        name_at == 0)
+        return -1;
+    out->name = text + name_at;
+    return 0;
+}
+
 static bool is_plain_name(const char *name)
 {
     size_t len = strlen(name);
     return len > 0 && len <= 4096 && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-int archive_tree_write(int dir_fd, int out_fd, enum archive_format format, const char *top_name)
+int archive_tree_write(int dir_fd, int out_fd, enum archive_format format, const char *top_name,
+                       const struct archive_guard *guards, size_t guard_count)
 {
     if (!is_plain_name(top_name)) {
         complain(top_name, "not a name for the top directory");
@@ -345,6 +371,8 @@ int archive_tree_write(int dir_fd, int out_fd, enum archive_format format, const
     if (!walk)
         return -1;
     walk->out_fd = out_fd;
+    walk->guards = guards;
+    walk->guard_count = guard_count;
     walk->archive = archive_write_new();
     walk->entry = archive_entry_new();
     memcpy(walk->path, top_name, strlen(top_name) + 1);

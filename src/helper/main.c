@@ -9,20 +9,28 @@
 
 static int usage(void)
 {
-    fputs("usage: abxd-helper archive tar.gz|zip TOPNAME <DIRECTORY >ARCHIVE\n", stderr);
+    fputs("usage: abxd-helper archive tar.gz|zip TOPNAME [DEV:INO:DIR_DEV:DIR_INO:NAME]... <DIRECTORY >ARCHIVE\n",
+          stderr);
     return 1;
 }
+
+enum { GUARDS_MAX = 64 };
 
 int main(int argc, char **argv)
 {
     /* A reader that leaves shall end us by EPIPE, with the exit code that we promise. */
     signal(SIGPIPE, SIG_IGN);
-    if (argc != 4 || strcmp(argv[1], "archive") != 0)
+    if (argc < 4 || argc > 4 + GUARDS_MAX || strcmp(argv[1], "archive") != 0)
         return usage();
     enum archive_format format = archive_tree_format(argv[2]);
     if (format == ARCHIVE_FORMAT_UNKNOWN)
         return usage();
-    if (archive_tree_write(STDIN_FILENO, STDOUT_FILENO, format, argv[3]) == 0)
+    struct archive_guard guards[GUARDS_MAX];
+    size_t guard_count = (size_t)argc - 4;
+    for (size_t i = 0; i < guard_count; i++)
+        if (archive_guard_parse(argv[4 + i], &guards[i]) != 0)
+            return usage();
+    if (archive_tree_write(STDIN_FILENO, STDOUT_FILENO, format, argv[3], guards, guard_count) == 0)
         return 0;
     _exit(1); /* without the look for leaks of a debug build: a failed archive has some that are not ours */
 }

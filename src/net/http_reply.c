@@ -3,12 +3,22 @@
 
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 enum { STREAM_BLOCK_BYTES = 8192 };
 
 static void on_sink_ready(void *net)
 {
     http_connection_resume(net);
+}
+
+/* The client must not take the answer for whole, so the socket ends first and the last chunk that "end of stream" makes
+ * cannot be sent. The reader's own error code is no use: libmicrohttpd 0.9.75 leaves a chunked connection that ended by
+ * it unreaped until it happens to be the oldest one (MHD_connection_handle_idle, CHUNKED_BODY_UNREADY). */
+static ssize_t break_off(struct http_connection *connection)
+{
+    shutdown(connection->fd, SHUT_RDWR);
+    return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
 /* A reader that has nothing must suspend; answering 0 alone would be a busy loop. */
@@ -21,13 +31,13 @@ static ssize_t on_read(void *cls, uint64_t position, char *out, size_t max)
 
     (void)position;
     if (connection->gone)
-        return MHD_CONTENT_READER_END_WITH_ERROR;
+        return break_off(connection);
     bytes = sink_peek(sink, &len);
     if (len == 0) {
         if (sink->state == SINK_DONE)
             return MHD_CONTENT_READER_END_OF_STREAM;
         if (sink->state == SINK_ABORTED)
-            return MHD_CONTENT_READER_END_WITH_ERROR;
+            return break_off(connection);
         http_connection_suspend(connection);
         return 0;
     }

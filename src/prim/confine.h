@@ -26,6 +26,18 @@ bool confine_uses_openat2(const struct confine *confine);
  * Verbs that remove or move whole trees must ask for each entry: a directory above is not protected. */
 int confine_protect(struct confine *confine, const char *absolute_path, bool *out_inside, struct err *err) ABX_MUST_USE;
 
+/* A protected path, known both by what it is now and by where it stands: an editor that saves by rename makes a new
+ * inode under the old name, and a file that is missing today may be made tomorrow. */
+struct confine_guard {
+    dev_t dev, dir_dev;
+    ino_t ino, dir_ino;
+    bool exists;
+    char *name; /* in that directory */
+};
+
+/* All of them, for what walks a tree in another process (archives); borrowed. Answers how many. */
+size_t confine_guards(const struct confine *confine, const struct confine_guard **out_guards);
+
 /* Paths: `path` is bytes without NUL of the given length, relative to the base or absolute and inside it. Links that
  * stay inside are followed, absolute ones too, at most 40; what leads outside is ERR_PATH_OUTSIDE_BASE, and nothing
  * outside was opened, made or removed. "" is the base itself. ERR_INVALID_PATH: NUL inside, too long, too many links,

@@ -23,6 +23,12 @@ bool confine_guarded(const struct confine *confine, int dir_fd, const char *name
     return false;
 }
 
+size_t confine_guards(const struct confine *confine, const struct confine_guard **out_guards)
+{
+    *out_guards = confine->guards;
+    return confine->guard_count;
+}
+
 void confine_guards_free(struct confine *confine)
 {
     for (size_t i = 0; i < confine->guard_count; i++)

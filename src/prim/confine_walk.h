@@ -10,15 +10,6 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-/* A protected path, known both by what it is now and by where it stands: an editor that saves by rename makes a new
- * inode under the old name, and a file that is missing today may be made tomorrow. */
-struct confine_guard {
-    dev_t dev, dir_dev;
-    ino_t ino, dir_ino;
-    bool exists;
-    char *name; /* in that directory */
-};
-
 struct confine {
     int base_fd; /* O_PATH */
     dev_t dev;

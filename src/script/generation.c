@@ -5,11 +5,13 @@
 #include "script/budget.h"
 #include "script/load.h"
 
+#include <errno.h>
 #include <lauxlib.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FAULTS_MAX_BYTES = 256 * 1024, TABLES_MAX_BYTES = 64 * 1024 * 1024 };
 
@@ -48,6 +50,11 @@ void faults_add(struct faults *faults, const char *file, int line, const char *f
 static int load_all(lua_State *L)
 {
     struct loader *loader = lua_touserdata(L, 1);
+    if (access(loader->vm->lua_dir, X_OK) != 0) {
+        /* One fault rather than one for each folder and each module in it. */
+        faults_add(loader->faults, loader->vm->lua_dir, 0, "%s", strerror(errno));
+        return 0;
+    }
     load_groups(loader);
     load_routes(loader);
     load_commands(loader);

@@ -54,30 +54,32 @@ static void log_faults(const struct faults *faults)
     }
 }
 
-/* All or nothing: a fault leaves the generation that serves as it is, and the next signal or change tries again. */
-static int load_tables(struct server *server)
+/* All or nothing: with any fault the pipeline keeps the generation that it has. */
+static int load_tables(struct server *server, struct faults *faults)
 {
-    struct faults faults;
-    faults_init(&faults);
     struct script_options options = tables_options(server->config, server->loop, &server->host);
-    struct generation *generation = generation_load(&options, &faults);
-    if (generation) {
-        pipeline_use(server->pipeline, generation);
-        log_info("tables", "generation %u serves %zu routes", generation_number(generation),
-                 generation_route_count(generation));
-        generation_unref(generation);
-    } else {
-        log_faults(&faults);
-    }
-    faults_deinit(&faults);
-    return generation ? 0 : -1;
+    struct generation *generation = generation_load(&options, faults);
+    if (!generation)
+        return -1;
+    pipeline_use(server->pipeline, generation);
+    log_info("tables", "generation %u serves %zu routes", generation_number(generation),
+             generation_route_count(generation));
+    generation_unref(generation);
+    return 0;
 }
 
 static void on_tables_changed(void *ctx)
 {
     struct server *server = ctx;
-    if (!server->drain_started_ms && load_tables(server) != 0)
+    if (server->drain_started_ms)
+        return;
+    struct faults faults;
+    faults_init(&faults);
+    if (load_tables(server, &faults) != 0) {
+        log_faults(&faults);
         log_error("tables", "the reload was refused; the tables loaded before go on serving");
+    }
+    faults_deinit(&faults);
 }
 
 static void on_children_ended(void *ctx)
@@ -145,11 +147,11 @@ static int watch_signals(struct server *server, struct err *err)
     return 0;
 }
 
-/* What operators write must not be within reach of what clients write. */
+/* What operators write must not be within reach of clients. */
 static int protect_tables(struct server *server, struct err *err)
 {
     const struct config *config = server->config;
-    const char *const guarded[] = {config->lua_dir, config->config, config->commands};
+    const char *const guarded[] = {config->lua_dir, config->config, config->commands, config->token_file};
     bool base_is_root = strcmp(confine_base_dir(server->host.confine), "/") == 0;
     for (size_t i = 0; i < sizeof(guarded) / sizeof(guarded[0]); i++) {
         bool inside = false;
@@ -161,9 +163,8 @@ static int protect_tables(struct server *server, struct err *err)
         if (failed)
             return -1;
         if (inside && !base_is_root)
-            return err_set(err, ERR_INVALID_REQUEST,
-                           "%s lies inside the base directory %s, where clients could change it", guarded[i],
-                           confine_base_dir(server->host.confine));
+            return err_set(err, ERR_INVALID_REQUEST, "%s lies inside the base directory %s, within reach of clients",
+                           guarded[i], confine_base_dir(server->host.confine));
     }
     return 0;
 }
@@ -220,11 +221,13 @@ static enum exit_status open_pipeline(struct server *server)
     struct err err;
     if (!(server->pipeline = pipeline_new(&options, &err)))
         return fail(&err, EXIT_FAULT);
-    if (load_tables(server) != 0) {
-        err_set(&err, ERR_INVALID_REQUEST, "the tables have faults; abxd check lists them");
-        return fail(&err, EXIT_USAGE);
-    }
-    return EXIT_OK;
+    struct faults faults;
+    faults_init(&faults);
+    int failed = load_tables(server, &faults);
+    if (failed)
+        fwrite(faults.text.data, 1, faults.text.len, stderr);
+    faults_deinit(&faults);
+    return failed ? EXIT_USAGE : EXIT_OK;
 }
 
 static enum exit_status open_listener(struct server *server)
@@ -256,7 +259,7 @@ static void announce(const struct server *server)
     printf("listening http=%s%s%s:%u\n", v6 ? "[" : "", server->config->host, v6 ? "]" : "", server->host.port);
     fflush(stdout);
     if (!server->config->token)
-        log_warn("server", "no token is set: everybody who reaches %s may do everything", server->config->host);
+        log_warn("server", "no token is set: whoever reaches %s may do everything", server->config->host);
 }
 
 static void close_all(struct server *server)

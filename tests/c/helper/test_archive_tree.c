@@ -71,7 +71,7 @@ static int archive_to_file(enum archive_format format)
 {
     int fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
     assert_true(fd >= 0);
-    assert_int_equal(archive_tree_write(root_fd, fd, format, "top"), 0);
+    assert_int_equal(archive_tree_write(root_fd, fd, format, "top", NULL, 0), 0);
     lseek(fd, 0, SEEK_SET);
     return fd;
 }
@@ -220,7 +220,7 @@ static pid_t start_archive(int dir_fd, int out_fd, const char *top_name)
     if (pid != 0)
         return pid;
     signal(SIGPIPE, SIG_IGN);
-    _exit(archive_tree_write(dir_fd, out_fd, ARCHIVE_FORMAT_TAR_GZ, top_name) == 0 ? 0 : 1);
+    _exit(archive_tree_write(dir_fd, out_fd, ARCHIVE_FORMAT_TAR_GZ, top_name, NULL, 0) == 0 ? 0 : 1);
 }
 
 static int exit_code_of(pid_t pid)

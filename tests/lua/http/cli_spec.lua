@@ -70,7 +70,9 @@ describe("abxd", function()
         local result = server.run(args)
         assert.equal(2, result.code)
         assert.matches(case[3], result.stderr, 1, true)
-        assert.equal(1, select(2, result.stderr:gsub("\n", "")), result.stderr)
+        if not case[1]:find("table directory") and not case[1]:find("pack") then -- those list the faults of the tables
+          assert.equal(1, select(2, result.stderr:gsub("\n", "")), result.stderr)
+        end
       end)
     end
 

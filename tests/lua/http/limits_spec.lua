@@ -126,6 +126,18 @@ describe("under pressure", function()
     assert.equal(200, abxd:get("/commands").status)
   end)
 
+  it("a stream and an upload that end in the same moment leave nothing", function()
+    local abxd <close> = server.start()
+    local baseline = abxd:baseline()
+    local stream = abxd:stream("POST", "/shell/stream", { json = { argv = { "sleep", "4565" } } })
+    local upload = abxd:connect()
+    upload:send("POST /upload?path=x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
+    socket.sleep(0.3)
+    upload:close()
+    stream:close()
+    abxd:assert_settled(baseline) -- and no other request comes that would wake the server
+  end)
+
   it("connections that come and go leave nothing", function()
     local abxd <close> = server.start()
     local baseline = abxd:baseline()
