@@ -8,6 +8,8 @@
 #include <lauxlib.h>
 #include <string.h>
 
+enum { SORTED_KEYS_MAX = 48 };
+
 static const char null_key; /* its address is json.null */
 
 void lua_push_null(lua_State *L)
@@ -97,6 +99,11 @@ static int put(struct writer *w, const char *text, size_t len)
     return buf_append(w->out, text, len) == 0 ? 0 : full(w);
 }
 
+static int no_object(struct writer *w)
+{
+    return err_set(w->err, ERR_INTERNAL, "a table has keys that are no strings and is no list either");
+}
+
 static int write_array(struct writer *w, int index, lua_Integer count, int depth)
 {
     if (put(w, "[", 1) != 0)
@@ -113,30 +120,82 @@ static int write_array(struct writer *w, int index, lua_Integer count, int depth
     return put(w, "]", 1);
 }
 
-static int write_object(struct writer *w, int index, int depth)
+struct key {
+    const char *text; /* the table keeps it alive */
+    size_t len;
+};
+
+static bool comes_before(const struct key *a, const struct key *b)
+{
+    int order = memcmp(a->text, b->text, a->len < b->len ? a->len : b->len);
+    return order != 0 ? order < 0 : a->len < b->len;
+}
+
+/* The order of Lua's tables changes from run to run; that of answers should not. 1: too many keys to be worth it. */
+static int sorted_keys(struct writer *w, int index, struct key keys[SORTED_KEYS_MAX], size_t *out_count)
+{
+    lua_State *L = w->L;
+    size_t count = 0;
+    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+        bool named = lua_type(L, -2) == LUA_TSTRING;
+        if (!named || count == SORTED_KEYS_MAX) {
+            lua_pop(L, 2);
+            return named ? 1 : no_object(w);
+        }
+        struct key key;
+        key.text = lua_tolstring(L, -2, &key.len);
+        size_t at = count++;
+        for (; at > 0 && comes_before(&key, &keys[at - 1]); at--)
+            keys[at] = keys[at - 1];
+        keys[at] = key;
+    }
+    *out_count = count;
+    return 0;
+}
+
+/* The value stands on the top of the stack and is taken. */
+static int write_member(struct writer *w, const struct key *key, bool first, int depth)
+{
+    int status = first ? 0 : put(w, ",", 1);
+    if (status == 0 && (json_write_string(w->out, key->text, key->len) != 0 || put(w, ":", 1) != 0))
+        status = full(w);
+    if (status == 0)
+        status = write_value(w, lua_gettop(w->L), depth);
+    lua_pop(w->L, 1);
+    return status;
+}
+
+static int write_as_it_comes(struct writer *w, int index, int depth)
 {
     lua_State *L = w->L;
     bool first = true;
-    if (put(w, "{", 1) != 0)
-        return -1;
-    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
-        size_t len;
-        int status;
-        if (lua_type(L, -2) != LUA_TSTRING) {
-            status = err_set(w->err, ERR_INTERNAL, "a table has keys that are no strings and is no list either");
-        } else {
-            const char *name = lua_tolstring(L, -2, &len);
-            status = first || put(w, ",", 1) == 0 ? 0 : -1;
-            if (status == 0 && (json_write_string(w->out, name, len) != 0 || put(w, ":", 1) != 0))
-                status = full(w);
-            if (status == 0)
-                status = write_value(w, lua_gettop(L), depth);
-        }
+    for (lua_pushnil(L); lua_next(L, index); first = false) {
+        struct key key = {0};
+        if (lua_type(L, -2) == LUA_TSTRING)
+            key.text = lua_tolstring(L, -2, &key.len);
+        int status = key.text ? write_member(w, &key, first, depth) : no_object(w);
         if (status != 0) {
-            lua_pop(L, 2);
+            lua_settop(L, lua_gettop(L) - (key.text ? 1 : 2));
             return -1;
         }
-        first = false;
+    }
+    return 0;
+}
+
+static int write_object(struct writer *w, int index, int depth)
+{
+    struct key keys[SORTED_KEYS_MAX];
+    size_t count = 0;
+    if (put(w, "{", 1) != 0)
+        return -1;
+    int unsorted = sorted_keys(w, index, keys, &count);
+    if (unsorted < 0 || (unsorted > 0 && write_as_it_comes(w, index, depth) != 0))
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        lua_pushlstring(w->L, keys[i].text, keys[i].len);
+        lua_rawget(w->L, index);
+        if (write_member(w, &keys[i], i == 0, depth) != 0)
+            return -1;
     }
     return put(w, "}", 1);
 }

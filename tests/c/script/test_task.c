@@ -34,6 +34,10 @@ static void test_answers(void **state)
     check(ROUTE("return json.array {}"), "[]");
     check(ROUTE("return {1, 2.5, 'x\\0\"', true, json.null}"), "[1,2.5,\"x\\u0000\\\"\",true,null]");
     check(ROUTE("return {a = {b = {json.array{}, {}}}}"), "{\"a\":{\"b\":[[],{}]}}");
+    check(ROUTE("return {b = 1, a = 2, aa = 3, [''] = 4}"), "{\"\":4,\"a\":2,\"aa\":3,\"b\":1}");
+    check(ROUTE("local t = {} for i = 1, 60 do t['k' .. i] = i end local back = json.decode(json.encode(t)) "
+                "for i = 1, 60 do assert(back['k' .. i] == i) end return {ok = true}"),
+          "{\"ok\":true}");
     check(ROUTE("return {math.mininteger, 1e300, 0/0, 1/0}"), "[-9223372036854775808,1e+300,null,null]");
     check(ROUTE("return reply{status = 201, json = {1}}"), "[1]");
     check(ROUTE("return reply{bytes = 'a\\0b'}"), "a");

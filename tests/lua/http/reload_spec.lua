@@ -2,6 +2,7 @@ local check = require("support.check")
 local files = require("support.files")
 local process = require("support.process")
 local server = require("support.server")
+local skip = require("support.skip")
 local uv = require("luv")
 
 --- A routes file with GET routes; each answers {value = TEXT}.
@@ -82,6 +83,9 @@ describe("a reload", function()
   describe("of a broken file keeps the old tables, and takes the mended one:", function()
     for _, case in ipairs(BROKEN) do
       it(case[1], function()
+        if case[1]:find("endless loop") and server.sanitizer == "thread" then
+          return skip("a reload of " .. case[1], "the thread sanitizer holds back the signal of the CPU budget")
+        end
         files.write(path, case[2])
         local before = #abxd:log()
         abxd:reload()
