@@ -1,21 +1,22 @@
 -- The server's configuration: read at start only. Each key is also a variable (ABX_SERVER_BASE_DIR, ABX_SERVER_LIMITS_CPU_MS)
--- and a flag (--base-dir, --limits-cpu-ms); a flag beats a variable, a variable beats this file. All values below are the
--- built-in ones: take away the dashes to change one.
+-- and a flag (--base-dir, --limits-cpu-ms); a flag beats a variable, a variable beats this file. Lists are written there with
+-- commas or blanks (--packs "openapi mine"). All values below are the built-in ones: take away the dashes to change one.
 return {
   -- host = "127.0.0.1",           -- address to listen on; any but loopback needs a token
   -- port = 8080,                  -- REST; 0 lets the kernel choose
-  -- ws_port = 8081,               -- terminals; port + 1 unless set
+  -- ws_port = 8081,               -- terminals; port + 1 unless set (no effect in this version)
   -- base_dir = "/home/user",      -- the directory that clients work in; this file and the tables must lie outside
 
   -- Better in ABX_SERVER_TOKEN or a file than here. Without a token the server listens on loopback only.
   -- token = nil,
   -- token_file = nil,             -- a file that holds it
   -- allow_unauthenticated = false, -- listen beyond loopback without a token all the same
-  -- allowed_hosts = {},           -- names in Host besides the loopback ones, for a server on loopback
+  -- allowed_hosts = {},           -- names in Host besides the loopback ones, without port, as "box.example.org"
   -- allowed_origins = {},         -- web pages that may call, as "https://app.example.org"
 
-  -- enabled_groups = nil,         -- exactly these, with core; unless set: commands, file_ops, process, system, terminal
-  -- disabled_groups = {},         -- take these away
+  -- enabled_groups = nil,         -- exactly these, with core ({}: core alone); unless set: commands, file_ops, process, system,
+                                   -- terminal
+  -- disabled_groups = {},         -- take these away; core is always on
   -- packs = { "openapi" },        -- files of lua/packs to load
 
   -- lua_dir = nil,                -- holds groups, routes, packs; unless set, the one beside the program
@@ -25,16 +26,16 @@ return {
   -- log_level = "info",           -- debug, info, warn, error or off
   -- log_format = "json",          -- json or text
 
-  -- ws_public_url = nil,          -- what clients call the terminal port, behind a proxy
-  -- browser = { allow_hosts = {} }, -- hosts that the browser may reach although the rules refuse them
-  -- mcp = { tools = {} },         -- patterns of the routes shown as MCP tools; unless set, all
+  -- ws_public_url = nil,          -- what clients call the terminal port (no effect in this version)
+  -- browser = { allow_hosts = {} }, -- hosts that the browser may reach in any case (no effect in this version)
+  -- mcp = { tools = {} },         -- patterns of the routes shown as MCP tools; unless set, all (no effect in this version)
 
   -- limits = {
   --   requests = 512,             -- running at once; past it 429
   --   processes = 512,            -- living at once; past it 429
-  --   terminals = 256,            -- living at once; past it 429
+  --   terminals = 256,            -- living at once; past it 429 (no effect in this version)
   --   connections = 1024,         -- open at once
-  --   cpu_ms = 1000,              -- of a handler between two waits; past it 504
+  --   cpu_ms = 500,               -- of a handler between two waits; past it 504
   --   task_memory_mib = 64,       -- Lua memory of one request; past it 500
   --   head_timeout_ms = 10000,    -- for a request's head to arrive
   --   body_timeout_ms = 30000,    -- between two pieces of a body

@@ -1,5 +1,4 @@
 /* The command line: abxd [serve] | check | routes [--json] | version, each with the flags of the configuration. */
-#include "base/err.h"
 #include "server/config.h"
 #include "server/server.h"
 #include "server/tables.h"
@@ -17,7 +16,7 @@ static void print_help(void)
            "       abxd check [flags]       load everything, print every fault; exit 0 or 2\n"
            "       abxd routes [--json]     print the route table\n"
            "       abxd version\n"
-           "flags, also as ABX_SERVER_* variables and in the configuration file:\n");
+           "flags, also as ABX_SERVER_* variables and in the configuration file; commas or blanks part a list:\n");
     config_print_help();
 }
 
@@ -70,10 +69,11 @@ int main(int argc, char **argv)
     char path[PATH_MAX];
     const char *dir = install_dir(path);
     struct config config;
-    struct err err;
+    struct faults faults;
     enum exit_status status;
-    if (config_read(&config, argc, argv, dir, &err) != 0) {
-        fprintf(stderr, "abxd: %s\n", err.text);
+    faults_init(&faults);
+    if (config_read(&config, argc, argv, dir, &faults) != 0) {
+        fwrite(faults.text.data, 1, faults.text.len, stderr);
         status = EXIT_USAGE;
     } else if (check) {
         status = tables_check(&config);
@@ -82,6 +82,7 @@ int main(int argc, char **argv)
     } else {
         status = server_run(&config, dir);
     }
+    faults_deinit(&faults);
     config_deinit(&config);
     return status;
 }

@@ -1,18 +1,24 @@
 --- Refusals that name several faulty fields at once, for checks that a schema cannot say. `fail` is for all others.
+local codes = require("abx.codes")
 local json = require("abx.json")
 
 local M = {}
 
---- The answer 400 `invalid_request`; errors is a list of {field, problem}.
-function M.invalid(req, errors)
+local TITLES = { [400] = "Bad Request", [413] = "Content Too Large" }
+
+--- The refusal that the server itself makes of faulty parameters. errors is a list of {field, problem}; code is
+--- `invalid_request` unless tables.check says another.
+function M.invalid(req, errors, code)
+  code = code or "invalid_request"
+  local first = ("%s: %s"):format(errors[1].field, errors[1].problem)
   return reply {
-    status = 400,
+    status = codes[code],
     headers = { ["Content-Type"] = "application/problem+json" },
     json = {
-      status = 400,
-      title = "Bad Request",
-      code = "invalid_request",
-      detail = ("%s: %s"):format(errors[1].field, errors[1].problem),
+      status = codes[code],
+      title = TITLES[codes[code]],
+      code = code,
+      detail = #errors == 1 and first or ("%d fields are not valid, see errors; the first: %s"):format(#errors, first),
       field = errors[1].field,
       errors = json.array(errors),
       request_id = req.id,

@@ -40,9 +40,9 @@ for name, schema in pairs(M.returns.fields) do
   M.optional_fields[name] = P.optional(schema)
 end
 
---- The answer for a run, ended or not.
+--- The answer for a run, ended or not. Waits where there is much output, which is then for the answer alone.
 function M.answer(run, encoding)
-  local answer = P.merge(run:captured(encoding), run:exit())
+  local answer = P.merge(run:answer_output(encoding), run:exit())
   answer.running = answer.exit_code == json.null
   answer.id, answer.pid = run.id, run.pid
   return paths.put(answer, "cwd", run.cwd)

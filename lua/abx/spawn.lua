@@ -19,7 +19,7 @@ function M.fields(options)
     },
     argv = P.array { of = P.string {}, min = 1, doc = "the program and its arguments, without a shell" },
     cwd = P.path { doc = "directory to start in; the base directory unless given" },
-    env = P.map { of = P.string { nullable = true }, doc = "variables to set; null removes one" },
+    env = P.map { of = P.string { nullable = true }, max = 4096, doc = "variables to set, at most 4096; null removes one" },
     timeout_ms = P.integer {
       min = 0, max = M.TIMEOUT_MAX_MS, default = options.timeout_ms or 0,
       doc = "then SIGTERM to the whole tree, and SIGKILL 2 s later; 0 is no limit",

@@ -28,6 +28,18 @@ local ALWAYS = {
   "handler_timeout",
 }
 
+-- What the parts of a form may be called does not matter, but for path; `file` is what people write.
+local FORM = {
+  type = "object",
+  properties = {
+    path = { type = "string", description = "where the one file goes, before it; else each goes under its own file name" },
+    file = {
+      contentMediaType = "application/octet-stream",
+      description = "any number of parts with a file name; they may be called otherwise",
+    },
+  },
+}
+
 local function codes_of(route)
   return P.join(
     ALWAYS,
@@ -167,7 +179,7 @@ local function body_of(route, names)
     return {
       required = true,
       content = {
-        ["multipart/form-data"] = { schema = { type = "object" } },
+        ["multipart/form-data"] = { schema = FORM },
         ["application/octet-stream"] = { schema = {} },
       },
     }
@@ -219,7 +231,7 @@ local function document()
       title = "abxd",
       version = server.version,
       summary = "A workspace over HTTP",
-      description = "Shell commands, files, processes and terminals of one machine, below one base directory.",
+      description = "Shell commands, registered commands, uploads and downloads, below one base directory.",
       license = { name = "See the distribution", identifier = "LicenseRef-abxd" },
     },
     servers = { { url = "/", description = "this server" } },

@@ -24,7 +24,8 @@ local SHELL_PARAMS = P.merge(spawn.fields { timeout_ms = 120000 }, {
   session = P.string {
     min = 1, max = 128,
     doc = "a name: the run starts with the directory and exported variables that the last one of this session ended with; "
-      .. "runs of one session queue; only with command",
+      .. "runs of one session queue, and wait_ms and timeout_ms count from a run's start; a directory outside the base is "
+      .. "not kept, nor is anything where it is over 2 MiB or 4096 variables; only with command",
   },
   max_output_bytes = P.integer {
     min = 1, max = 16 * P.MiB, default = 2 * P.MiB,
@@ -128,23 +129,23 @@ return {
         result = P.any { required = false, doc = "what a command without a program answered" },
       }),
     },
-    errors = P.join({ "command_not_found" }, spawn.errors),
+    errors = P.join({ "command_not_found", "unavailable" }, spawn.errors),
     handler = function(req)
       local name = req.params.name
       local declaration = tables.command(name)
       if not declaration then
         fail("command_not_found", ("no command is called %s; GET /commands lists them"):format(name), "name")
       end
-      local args, _, _, errors = tables.check(declaration.params or {}, req.params.arguments or {})
+      local args, code, _, errors = tables.check(declaration.params or {}, req.params.arguments or {})
       if not args then
-        return problem.invalid(req, errors)
+        return problem.invalid(req, errors, code)
       end
       if declaration.run then
         local started_ms = time.now_ms()
         local result = declaration.run(args)
         return { name = name, result = result == nil and json.null or result, duration_ms = time.now_ms() - started_ms }
       end
-      local run <close> = try(proc.start(command.to_spec(declaration, args)))
+      local run <close> = try(command.start(declaration, args))
       run:wait()
       return run_answers.answer(run, "utf-8")
     end,

@@ -5,6 +5,7 @@
 #include "base/err.h"
 
 #include <stddef.h>
+#include <string.h>
 
 struct buf {
     char *data; /* NULL while empty; not NUL-terminated */
@@ -20,6 +21,17 @@ int buf_reserve(struct buf *buf, size_t more) ABX_MUST_USE;
 int buf_append(struct buf *buf, const void *bytes, size_t len) ABX_MUST_USE;
 int buf_append_text(struct buf *buf, const char *text) ABX_MUST_USE;
 int buf_printf(struct buf *buf, const char *fmt, ...) ABX_PRINTF(2, 3) ABX_MUST_USE;
+
+/* buf_append where there is room already, without a call: for loops that append a few bytes at a time. */
+static inline int buf_append_few(struct buf *buf, const char *bytes, size_t len)
+{
+    if (buf->cap - buf->len < len)
+        return buf_append(buf, bytes, len);
+    if (len > 0)
+        memcpy(buf->data + buf->len, bytes, len);
+    buf->len += len;
+    return 0;
+}
 
 /* Drops len bytes at the front (moves the rest down). */
 void buf_consume(struct buf *buf, size_t len);

@@ -37,11 +37,11 @@ static size_t plain_len(const char *text, size_t len)
 static int append_escape(struct buf *out, unsigned char byte)
 {
     static const char hex[] = "0123456789abcdef";
-    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt";
-    for (const char *pair = shorts; *pair; pair += 2)
-        if ((unsigned char)pair[0] == byte)
-            return buf_append(out, (char[]){'\\', pair[1]}, 2);
-    return buf_append(out, (char[]){'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]}, 6);
+    static const char shorts[256] = {
+        ['"'] = '"', ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+    if (shorts[byte] != 0)
+        return buf_append_few(out, (char[]){'\\', shorts[byte]}, 2);
+    return buf_append_few(out, (char[]){'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]}, 6);
 }
 
 int json_write_escaped(struct buf *out, const char *text, size_t len)
@@ -49,7 +49,7 @@ int json_write_escaped(struct buf *out, const char *text, size_t len)
     size_t len_before = out->len;
     for (size_t at = 0; at < len;) {
         size_t step = plain_len(text + at, len - at);
-        int rc = buf_append(out, text + at, step);
+        int rc = buf_append_few(out, text + at, step);
         at += step;
         if (rc == 0 && at < len) {
             bool valid = true;
@@ -58,7 +58,7 @@ int json_write_escaped(struct buf *out, const char *text, size_t len)
                 rc = append_escape(out, (unsigned char)text[at]);
             } else {
                 step = utf8_next(text + at, len - at, &valid);
-                rc = valid ? buf_append(out, text + at, step) : buf_append(out, "\xEF\xBF\xBD", 3);
+                rc = valid ? buf_append_few(out, text + at, step) : buf_append_few(out, "\xEF\xBF\xBD", 3);
             }
             at += step;
         }

@@ -4,6 +4,8 @@
 #include "base/utf8.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -90,6 +92,27 @@ static void mask_secrets(char *text)
     pthread_mutex_unlock(&secrets_lock);
 }
 
+/* For people: what followed a line break (a traceback) stands in lines of its own, indented so that none can pass for a
+ * log line. */
+static int append_lines(struct buf *line, const char *text, size_t len)
+{
+    const char *end = text + len;
+    while (end > text && end[-1] == '\n')
+        end--;
+    for (;;) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        if (json_write_escaped(line, text, (size_t)((newline ? newline : end) - text)) != 0)
+            return -1;
+        if (!newline)
+            return 0;
+        text = newline + 1;
+        while (text < end && *text == '\t')
+            text++;
+        if (buf_append_text(line, "\n    ") != 0)
+            return -1;
+    }
+}
+
 /* Appends one member; its value is masked before it is escaped and cut. */
 static int append_text(struct buf *line, const char *key, char *value)
 {
@@ -98,7 +121,7 @@ static int append_text(struct buf *line, const char *key, char *value)
     if (len > LOG_MESSAGE_MAX_BYTES)
         len = utf8_whole_len(value, LOG_MESSAGE_MAX_BYTES);
     if (!as_json)
-        return buf_append_text(line, " ") || json_write_escaped(line, value, len);
+        return buf_append_text(line, " ") || append_lines(line, value, len);
     return buf_printf(line, ",\"%s\":", key) || json_write_string(line, value, len);
 }
 
@@ -123,6 +146,49 @@ static int append_start(struct buf *line, enum log_level level)
     return buf_printf(line, as_json ? "{\"ts\":\"%s\",\"level\":\"%s\"" : "%s %s", ts, level_names[level]);
 }
 
+/* Pieces of PIPE_BUF: so much room a pipe has when poll calls it writable, so a write never waits. -1: there is none.
+ */
+static int write_ready(const char *bytes, size_t len)
+{
+    while (len > 0) {
+        struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+        if (poll(&out, 1, 0) != 1)
+            return -1;
+        ssize_t written = write(STDERR_FILENO, bytes, len < PIPE_BUF ? len : PIPE_BUF);
+        if (written < 0 && errno != EINTR)
+            return -1;
+        if (written > 0) {
+            bytes += written;
+            len -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+/* A reader of the log that stalls must not stall the server: lines that find no room are dropped, and counted. */
+static void emit(const struct buf *line)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static unsigned long lost;
+    pthread_mutex_lock(&lock);
+    if (lost > 0) {
+        struct buf note;
+        buf_init(&note, LOG_LINE_MAX_BYTES);
+        /* The last one may have been cut in its middle. */
+        if (buf_append_text(&note, "\n") == 0 && append_start(&note, LOG_LEVEL_WARN) == 0 &&
+            buf_printf(&note,
+                       as_json ? ",\"area\":\"log\",\"msg\":\"%lu lines were lost: nobody read them\"}\n"
+                               : " log %lu lines were lost: nobody read them\n",
+                       lost) == 0 &&
+            write_ready(note.data, note.len) == 0)
+            lost = 0;
+        buf_deinit(&note);
+    }
+    if (lost > 0 || write_ready(line->data, line->len) != 0)
+        lost++;
+    pthread_mutex_unlock(&lock);
+}
+
 void log_write(enum log_level level, const char *area, const struct log_context *who, const char *fmt, ...)
 {
     if (!log_enabled(level))
@@ -142,9 +208,7 @@ void log_write(enum log_level level, const char *area, const struct log_context 
         append_short(&line, "request_id", who ? who->request_id : NULL) == 0 &&
         append_short(&line, "route", who ? who->route : NULL) == 0 && append_text(&line, "msg", message) == 0 &&
         buf_append_text(&line, as_json ? "}\n" : "\n") == 0) {
-        /* One write a line, so that lines of several threads do not mix. Nothing can be done about a failure. */
-        while (write(STDERR_FILENO, line.data, line.len) < 0 && errno == EINTR)
-            ;
+        emit(&line);
     }
     buf_deinit(&line);
     free(message);

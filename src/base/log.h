@@ -1,4 +1,4 @@
-/* Log lines on stderr, JSON or text, one write each. Secrets are replaced before anything is written. */
+/* Log lines on stderr, JSON or text. Secrets are replaced before anything is written. */
 #ifndef ABX_BASE_LOG_H
 #define ABX_BASE_LOG_H
 
@@ -22,8 +22,9 @@ int log_level_parse(const char *name, enum log_level *out_level) ABX_MUST_USE;
 void log_hide(const char *secret);
 bool log_enabled(enum log_level level);
 
-/* One line {"ts","level","area","request_id","route","msg"}; a message is cut at 4 KiB. May be called from any thread.
- */
+/* One line {"ts","level","area","request_id","route","msg"}; a message is cut at 4 KiB. As text, a line break in the
+ * message begins a further, indented line. May be called from any thread. Never waits: lines that a full pipe has no
+ * room for are dropped, and a later line tells how many. */
 void log_write(enum log_level level, const char *area, const struct log_context *who, const char *fmt, ...)
     ABX_PRINTF(4, 5);
 

@@ -119,7 +119,7 @@ int utf8_append_scrubbed(struct buf *out, const char *text, size_t len, bool *ou
     bool lossy = false;
     for (size_t at = 0; at < len;) {
         size_t good = valid_len(text + at, len - at);
-        if (buf_append(out, text + at, good) < 0)
+        if (buf_append_few(out, text + at, good) < 0)
             goto full;
         at += good;
         if (at == len)
@@ -127,7 +127,7 @@ int utf8_append_scrubbed(struct buf *out, const char *text, size_t len, bool *ou
         bool valid;
         at += utf8_next(text + at, len - at, &valid);
         lossy = true;
-        if (buf_append(out, "\xEF\xBF\xBD", 3) < 0)
+        if (buf_append_few(out, "\xEF\xBF\xBD", 3) < 0)
             goto full;
     }
     if (lossy)

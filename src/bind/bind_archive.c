@@ -13,7 +13,7 @@
 
 /* How often a paused download says that it still wants the rest; a reader silent for 30 s no longer counts. */
 enum { STILL_HERE_MS = 10000 };
-enum { GUARDS_MAX = 16 };
+enum { GUARDS_MAX = 64 };
 
 struct archive {
     int dir_fd; /* -1 once it was streamed */
@@ -38,10 +38,14 @@ static void open_dir_work(void *ctx)
 {
     struct path_job *job = ctx;
     job->fd = confine_open_dir(job->confine, job->path, job->len, &job->err);
-    if (job->fd >= 0 && confine_path_of(job->fd, job->real, sizeof(job->real), &job->err) != 0) {
-        close(job->fd);
-        job->fd = -1;
-    }
+    if (job->fd < 0)
+        return;
+    if (confine_is_kernel_fs(job->fd))
+        err_set(&job->err, ERR_NOT_A_REGULAR_FILE, "directories of /proc and /sys are not archived");
+    else if (confine_path_of(job->fd, job->real, sizeof(job->real), &job->err) == 0)
+        return;
+    close(job->fd);
+    job->fd = -1;
 }
 
 static int archive_done(lua_State *L, int status, lua_KContext context)

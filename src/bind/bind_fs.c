@@ -107,6 +107,11 @@ static const char *last_name(const char *path, size_t len, size_t *out_len)
     return path + start;
 }
 
+static uint64_t nanoseconds(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+}
+
 static int open_file_done(lua_State *L, int status, lua_KContext context)
 {
     struct stat found;
@@ -118,9 +123,10 @@ static int open_file_done(lua_State *L, int status, lua_KContext context)
 
     struct response_file file = {
         .fd = fd, .size = (uint64_t)found.st_size, .length = (uint64_t)found.st_size, .modified_at = found.st_mtim};
-    /* Inode, size and nanoseconds: a file that is replaced by rename within one tick of the clock still differs. */
-    snprintf(file.etag, sizeof(file.etag), "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"", (uint64_t)found.st_ino,
-             (uint64_t)found.st_size, (uint64_t)found.st_mtim.tv_sec * 1000000000u + (uint64_t)found.st_mtim.tv_nsec);
+    /* Inode, size and nanoseconds: a file that is replaced by rename within one tick of the clock still differs. The
+     * change time as well: the modification time can be set back. */
+    snprintf(file.etag, sizeof(file.etag), "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"",
+             (uint64_t)found.st_ino, (uint64_t)found.st_size, nanoseconds(&found.st_mtim), nanoseconds(&found.st_ctim));
     size_t len, name_len;
     const char *path = lua_tolstring(L, 1, &len), *name = last_name(path, len, &name_len);
     lua_push_file(L, file, name, name_len);

@@ -25,6 +25,7 @@ static char **read_argv(lua_State *L, struct err *err)
 {
     int table = lua_gettop(L);
     luaL_checktype(L, table, LUA_TTABLE);
+    lua_thaw(L, table);
     lua_Unsigned count = lua_rawlen(L, table);
     if (count == 0 || count > ARGS_MAX) {
         refuse(err, ERR_INVALID_REQUEST, "argv", count == 0 ? "argv needs a program" : "too many arguments");
@@ -53,6 +54,7 @@ static int apply_env(lua_State *L, struct env_block *env, struct err *err)
 {
     int table = lua_gettop(L);
     luaL_checktype(L, table, LUA_TTABLE);
+    lua_thaw(L, table);
     for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
         size_t name_len, len;
         if (lua_type(L, -2) != LUA_TSTRING)
@@ -70,8 +72,11 @@ static int apply_env(lua_State *L, struct env_block *env, struct err *err)
         if (lua_type(L, -1) != LUA_TSTRING)
             luaL_error(L, "variable %s must be a string or null, not a %s", name, luaL_typename(L, -1));
         const char *value = lua_tolstring(L, -1, &len);
-        if (strlen(value) != len)
-            return refuse(err, ERR_INVALID_REQUEST, "env", "the value of a variable cannot hold a NUL byte");
+        if (strlen(value) != len) {
+            char field[64];
+            snprintf(field, sizeof(field), "env.%s", name);
+            return refuse(err, ERR_INVALID_REQUEST, field, "the value of a variable cannot hold a NUL byte");
+        }
         if (env_block_set(env, name, value) != 0)
             return err_set(err, ERR_INTERNAL, "out of memory for an environment");
     }
@@ -114,6 +119,9 @@ static int open_cwd(lua_State *L, struct host *host, struct session_turn *turn, 
     }
     return err_field(err, "cwd");
 }
+
+static const char *const spec_keys[] = {"command", "argv", "cwd",           "env",     "stdin", "timeout_ms",
+                                        "kind",    "tag",  "capture_bytes", "session", "pace",  NULL};
 
 static enum process_kind read_kind(lua_State *L)
 {
@@ -170,7 +178,7 @@ static int bind_proc_start(lua_State *L)
     struct process_spec spec = {0};
     struct err err = {0};
     task_check(L);
-    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_check_keys(L, 1, spec_keys, "proc.start");
     lua_settop(L, 1);
     read_spec(L, &spec);
     lua_getfield(L, 1, "session");
@@ -189,6 +197,7 @@ static int bind_proc_start(lua_State *L)
         return lua_push_err(L, &err);
 
     struct run *run = bind_run_push(L);
+    run->captures = spec.capture_bytes > 0;
     int failed = start_run(L, host, turn, &spec, run, &err);
     bind_run_started(run);
     return failed != 0 ? lua_push_err(L, &err) : 1;

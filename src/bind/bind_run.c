@@ -2,13 +2,11 @@
  */
 #include "bind/bind_run.h"
 
-#include "base/base64.h"
-#include "base/utf8.h"
+#include "bind/bind_output.h"
 #include "bind/bind_stream.h"
 #include "prim/signals.h"
 #include "script/bindings.h"
 
-#include <inttypes.h>
 #include <lauxlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,17 +23,6 @@ static struct run *run_arg(lua_State *L)
     return run;
 }
 
-struct run *bind_run_push(lua_State *L)
-{
-    struct run *run = lua_newuserdatauv(L, sizeof(*run), 0);
-    memset(run, 0, sizeof(*run));
-    run->cwd_fd = -1;
-    buf_init(&run->scratch, SCRATCH_MAX_BYTES);
-    env_block_init(&run->env);
-    luaL_setmetatable(L, RUN_META);
-    return run;
-}
-
 void bind_run_started(struct run *run)
 {
     env_block_deinit(&run->env);
@@ -44,19 +31,43 @@ void bind_run_started(struct run *run)
     run->cwd_fd = -1;
 }
 
-static int run_close(lua_State *L)
+static void give_up(struct run *run)
 {
-    struct run *run = luaL_checkudata(L, 1, RUN_META);
-    buf_deinit(&run->scratch);
+    task_disown(&run->owned);
+    for (int i = 0; i < 2; i++)
+        buf_deinit(&run->scratch[i]);
     bind_run_started(run);
     if (run->process == NULL)
-        return 0;
+        return;
     if (!run->detached && process_state(run->process) == PROCESS_RUNNING)
         process_stop(run->process);
     process_capture_free(run->process);
     process_unref(run->process);
     run->process = NULL;
+}
+
+static int run_close(lua_State *L)
+{
+    give_up(luaL_checkudata(L, 1, RUN_META));
     return 0;
+}
+
+static void on_task_end(struct task_owned *owned)
+{
+    give_up((struct run *)((char *)owned - offsetof(struct run, owned)));
+}
+
+struct run *bind_run_push(lua_State *L)
+{
+    struct run *run = lua_newuserdatauv(L, sizeof(*run), 0);
+    memset(run, 0, sizeof(*run));
+    run->cwd_fd = -1;
+    for (int i = 0; i < 2; i++)
+        buf_init(&run->scratch[i], SCRATCH_MAX_BYTES);
+    env_block_init(&run->env);
+    luaL_setmetatable(L, RUN_META);
+    task_own(task_check(L), &run->owned, on_task_end);
+    return run;
 }
 
 /* --- waiting */
@@ -153,81 +164,14 @@ static int run_exit(lua_State *L)
     return 1;
 }
 
-static int append_base64(struct buf *out, const struct capture_view *view)
-{
-    /* The head's length need not be a multiple of three, so both go through one encoding. */
-    struct buf joined;
-    buf_init(&joined, SCRATCH_MAX_BYTES);
-    int failed = buf_append(&joined, view->head, view->head_len);
-    failed |= buf_append(&joined, view->tail, view->tail_len);
-    failed |= base64_encode(out, joined.data, joined.len);
-    buf_deinit(&joined);
-    return failed;
-}
-
-static int append_text(struct buf *out, const struct capture_view *view, bool running, bool *out_lossy)
-{
-    uint64_t dropped = view->total_bytes - view->head_len - view->tail_len;
-    const char *tail = view->tail;
-    size_t head_len = utf8_whole_len(view->head, view->head_len);
-    size_t skipped = utf8_skip_len(tail, view->tail_len);
-    size_t tail_len = view->tail_len - skipped;
-    int failed = 0;
-    if (view->tail_len == 0 && !running)
-        head_len = view->head_len;
-    else if (running && tail_len > 0)
-        tail_len = utf8_whole_len(tail + skipped, tail_len); /* the rest of a character may still come */
-    failed |= utf8_append_scrubbed(out, view->head, head_len, out_lossy);
-    if (dropped > 0) {
-        failed |= buf_printf(out, "\n[… %" PRIu64 " bytes dropped …]\n", dropped);
-    } else if (view->tail_len > 0) { /* the character that lies across the border */
-        char across[8];
-        size_t begun = view->head_len - head_len;
-        memcpy(across, view->head + head_len, begun);
-        memcpy(across + begun, tail, skipped);
-        failed |= utf8_append_scrubbed(out, across, begun + skipped, out_lossy);
-    }
-    return failed | utf8_append_scrubbed(out, tail + skipped, tail_len, out_lossy);
-}
-
-/* Sets NAME and NAME_bytes in the table on top, and NAME in the table below it. */
-static void set_captured(lua_State *L, struct run *run, enum process_stream stream, bool base64, bool *out_lossy)
-{
-    static const char *const names[][2] = {{"stdout", "stdout_bytes"}, {"stderr", "stderr_bytes"}};
-    struct capture_view view;
-    bool running = process_state(run->process) != PROCESS_DRAINED;
-    process_captured(run->process, stream, &view);
-    /* Empty pieces have no memory of their own, and memcpy wants some. */
-    view.head = view.head_len > 0 ? view.head : "";
-    view.tail = view.tail_len > 0 ? view.tail : "";
-    buf_reset(&run->scratch);
-    if ((base64 ? append_base64(&run->scratch, &view) : append_text(&run->scratch, &view, running, out_lossy)) != 0)
-        luaL_error(L, "out of memory for the output of %s", process_id(run->process));
-    lua_pushlstring(L, run->scratch.len > 0 ? run->scratch.data : "", run->scratch.len);
-    lua_setfield(L, -2, names[stream][0]);
-    lua_pushinteger(L, (lua_Integer)view.total_bytes);
-    lua_setfield(L, -2, names[stream][1]);
-    lua_pushboolean(L, view.total_bytes > view.head_len + view.tail_len);
-    lua_setfield(L, -3, names[stream][0]);
-}
-
-/* run:captured(encoding) -> {stdout, stderr, stdout_bytes, stderr_bytes, truncated={stdout=, stderr=}, lossy} */
 static int run_captured(lua_State *L)
 {
-    static const char *const encodings[] = {"utf-8", "base64", NULL};
-    struct run *run = run_arg(L);
-    bool base64 = luaL_checkoption(L, 2, "utf-8", encodings) == 1;
-    bool lossy = false;
-    lua_createtable(L, 0, 2);
-    lua_createtable(L, 0, 6);
-    set_captured(L, run, PROCESS_STDOUT, base64, &lossy);
-    set_captured(L, run, PROCESS_STDERR, base64, &lossy);
-    buf_deinit(&run->scratch);
-    lua_pushboolean(L, lossy);
-    lua_setfield(L, -2, "lossy");
-    lua_insert(L, -2);
-    lua_setfield(L, -2, "truncated");
-    return 1;
+    return bind_output_captured(L, run_arg(L));
+}
+
+static int run_answer_output(lua_State *L)
+{
+    return bind_output_answer(L, run_arg(L));
 }
 
 /* run:stream(out, options): see bind_stream.h */
@@ -275,13 +219,10 @@ static int run_index(lua_State *L)
 void bind_run_open(lua_State *L)
 {
     static const luaL_Reg meta[] = {{"__close", run_close}, {"__gc", run_close}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"wait", run_wait},
-                                       {"exit", run_exit},
-                                       {"captured", run_captured},
-                                       {"stream", run_stream},
-                                       {"detach", run_detach},
-                                       {"stop", run_stop},
-                                       {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"wait", run_wait},         {"exit", run_exit},
+                                       {"captured", run_captured}, {"answer_output", run_answer_output},
+                                       {"stream", run_stream},     {"detach", run_detach},
+                                       {"stop", run_stop},         {NULL, NULL}};
     luaL_newmetatable(L, RUN_META);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);

@@ -4,14 +4,17 @@
 
 #include "base/buf.h"
 #include "prim/process.h"
+#include "script/bindings.h"
 
 #include <lua.h>
 #include <stdbool.h>
 
 struct run {
+    struct task_owned owned; /* by the task that started it: at its end it is closed, whatever became of the script */
     struct process *process; /* a reference; NULL until it was started */
     bool detached;           /* closing it stops nothing */
-    struct buf scratch;      /* text on its way to Lua: freed with the run when Lua raises */
+    bool captures;           /* was started with capture_bytes */
+    struct buf scratch[2];   /* text on its way to Lua: freed with the run when Lua raises */
     /* while it is being started */
     struct env_block env;
     int cwd_fd;

@@ -10,6 +10,7 @@
 #define TURN_META "abx.session.turn"
 
 struct turn_ud {
+    struct task_owned owned;   /* the turn ends with the request, even where the script forgot it */
     struct session_turn *turn; /* NULL: given back */
 };
 
@@ -18,13 +19,23 @@ struct enter_op {
     struct turn_ud *ud; /* on the coroutine's stack */
 };
 
-static int turn_give_back(lua_State *L)
+static void give_back(struct turn_ud *ud)
 {
-    struct turn_ud *ud = luaL_checkudata(L, 1, TURN_META);
+    task_disown(&ud->owned);
     if (ud->turn != NULL)
         session_leave(ud->turn);
     ud->turn = NULL;
+}
+
+static int turn_give_back(lua_State *L)
+{
+    give_back(luaL_checkudata(L, 1, TURN_META));
     return 0;
+}
+
+static void on_task_end(struct task_owned *owned)
+{
+    give_back((struct turn_ud *)((char *)owned - offsetof(struct turn_ud, owned)));
 }
 
 struct session_turn *bind_session_turn(lua_State *L, int index)
@@ -44,8 +55,7 @@ static void on_granted(void *ctx)
 static void enter_cancel(void *ctx)
 {
     struct enter_op *op = ctx;
-    session_leave(op->ud->turn);
-    op->ud->turn = NULL;
+    give_back(op->ud);
 }
 
 static int enter_done(lua_State *L, int status, lua_KContext context)
@@ -66,8 +76,9 @@ static int bind_session_enter(lua_State *L)
     const char *name = luaL_checklstring(L, 1, &len);
     lua_settop(L, 1);
     struct turn_ud *ud = lua_newuserdatauv(L, sizeof(*ud), 0);
-    ud->turn = NULL;
+    *ud = (struct turn_ud){0};
     luaL_setmetatable(L, TURN_META);
+    task_own(task, &ud->owned, on_task_end);
     struct enter_op *op = task_op_new(L, sizeof(*op), true, enter_cancel);
     op->task = task;
     op->ud = ud;

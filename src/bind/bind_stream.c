@@ -234,6 +234,8 @@ static int stream_done(lua_State *L, int status, lua_KContext context)
 
 /* --- the binding */
 
+static const char *const option_keys[] = {"encoding", "streams", "stdout_offset", "stderr_offset", "wait_ms", NULL};
+
 /* run:stream(out [, {encoding=, streams=, stdout_offset=, stderr_offset=, wait_ms=}]) -> true when `exit` was sent,
  * false when the client left, nil when wait_ms was over first.  Yields. */
 int bind_stream_run(lua_State *L, struct process *process)
@@ -245,7 +247,7 @@ int bind_stream_run(lua_State *L, struct process *process)
     uint64_t offset[2] = {0, 0};
     lua_Integer wait_ms = -1;
     if (!lua_isnoneornil(L, 3)) {
-        luaL_checktype(L, 3, LUA_TTABLE);
+        lua_check_keys(L, 3, option_keys, "run:stream");
         encoding = lua_field_string(L, 3, "encoding", NULL);
         streams = lua_field_string(L, 3, "streams", NULL);
         offset[0] = (uint64_t)lua_field_int(L, 3, "stdout_offset", 0, 0, LUA_MAXINTEGER);

@@ -300,6 +300,9 @@ static int no_receiver(lua_State *L, struct receiver *receiver, const struct err
     return lua_push_err(L, err);
 }
 
+static const char *const option_keys[] = {"content_type",   "path", "dir",    "overwrite",
+                                          "create_parents", "mode", "sha256", NULL};
+
 /* fs.upload(body, {content_type, path, dir, overwrite, create_parents, mode, sha256}) -> list of {path, path_base64?,
  * size, sha256, created} | nil, code, message, field.  Yields; bounded by the body. */
 int bind_fs_upload(lua_State *L)
@@ -307,6 +310,7 @@ int bind_fs_upload(lua_State *L)
     struct task *task = task_check(L);
     struct host *host = script_host(L);
     struct body *body = lua_arg_body(L, 1);
+    lua_check_keys(L, 2, option_keys, "fs.upload");
     luaL_argcheck(L, !body->ctx && !body->dropped, 1, "the body was read before");
     struct upload_options options = {
         .overwrite = lua_field_bool(L, 2, "overwrite", true),

@@ -62,20 +62,24 @@ static int arena_full(struct check *check)
     return -1;
 }
 
-/* "must be between 1 and 1000 bytes long", as far as there are bounds. */
+/* "must be between 1 and 1000 bytes long", as far as there are bounds. `what` is what is counted, " item". */
 static int out_of_bounds(struct check *check, const struct place *place, const struct schema *schema, const char *verb,
-                         const char *what)
+                         const char *what, const char *tail)
 {
     char problem[128];
     struct buf text;
     buf_init(&text, sizeof problem - 1);
-    bool both = schema->has_min && schema->has_max;
+    bool exact = schema->has_min && schema->has_max && schema->min == schema->max;
+    bool range = schema->has_min && schema->has_max && !exact;
+    double last = schema->has_max ? schema->max : schema->min;
     if (buf_append_text(&text, verb) ||
-        buf_append_text(&text, both              ? " between "
+        buf_append_text(&text, exact             ? " exactly "
+                               : range           ? " between "
                                : schema->has_min ? " at least "
                                                  : " at most ") ||
-        (schema->has_min && json_write_double(&text, schema->min)) || (both && buf_append_text(&text, " and ")) ||
-        (schema->has_max && json_write_double(&text, schema->max)) || buf_append_text(&text, what))
+        (range && (json_write_double(&text, schema->min) || buf_append_text(&text, " and "))) ||
+        json_write_double(&text, last) || buf_append_text(&text, what) ||
+        buf_append_text(&text, *what && last != 1 ? "s" : "") || buf_append_text(&text, tail))
         text.len = 0;
     snprintf(problem, sizeof problem, "%.*s", (int)text.len, text.data ? text.data : "");
     buf_deinit(&text);
@@ -104,7 +108,7 @@ static int check_integer(struct check *check, const struct schema *schema, const
     else
         return bad(check, place, "must be an integer");
     if (!within(schema, (long double)integer))
-        return out_of_bounds(check, place, schema, "must be", "");
+        return out_of_bounds(check, place, schema, "must be", "", "");
     *out = (struct value){.type = VALUE_INT, .as.integer = integer};
     return 0;
 }
@@ -115,7 +119,7 @@ static int check_number(struct check *check, const struct schema *schema, const 
     if (value->type != VALUE_INT && value->type != VALUE_DOUBLE)
         return bad(check, place, "must be a number");
     if (!within(schema, value->type == VALUE_INT ? (long double)value->as.integer : (long double)value->as.number))
-        return out_of_bounds(check, place, schema, "must be", "");
+        return out_of_bounds(check, place, schema, "must be", "", "");
     *out = *value;
     return 0;
 }
@@ -143,7 +147,7 @@ static int check_string(struct check *check, const struct schema *schema, const 
     if (schema->choices && check_choice(check, schema, value, place) < 0)
         return -1;
     if (!within(schema, (long double)value->as.string.len))
-        return out_of_bounds(check, place, schema, "must be", " bytes long");
+        return out_of_bounds(check, place, schema, "must be", " byte", " long");
     *out = *value;
     return 0;
 }
@@ -193,7 +197,7 @@ static int check_array(struct check *check, const struct schema *schema, const s
         return bad(check, place, "must be an array");
     size_t count = value->as.array.count;
     if (!within(schema, (long double)count))
-        return out_of_bounds(check, place, schema, "must hold", " items");
+        return out_of_bounds(check, place, schema, "must hold", " item", "");
     if (!schema->items || count == 0) {
         *out = *value;
         return 0;
@@ -215,7 +219,7 @@ static int check_map(struct check *check, const struct schema *schema, const str
         return bad(check, place, "must be an object");
     size_t count = value->as.object.count;
     if (!within(schema, (long double)count))
-        return out_of_bounds(check, place, schema, "must hold", " members");
+        return out_of_bounds(check, place, schema, "must hold", " member", "");
     if (!schema->items || count == 0) {
         *out = *value;
         return 0;

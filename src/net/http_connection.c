@@ -74,6 +74,8 @@ void *http_connection_on_target(void *cls, const char *target, struct MHD_Connec
     if (target)
         memcpy(connection->target, target, connection->target_len);
     connection->target[connection->target_len] = '\0';
+    if (target)
+        http_framing_hide_query(target);
     head_ms = loop_now_ms(connection->listener->loop) + connection->listener->head_timeout_ms;
     if (!connection->deadline_ms || head_ms < connection->deadline_ms)
         connection->deadline_ms = head_ms;
@@ -140,6 +142,7 @@ static enum MHD_Result begin_request(struct http_connection *connection, const c
     connection->exchange = exchange_new(listener->pipeline, &events, connection, method, connection->target);
     if (!connection->exchange)
         return MHD_NO;
+    connection->head = strcmp(method, "HEAD") == 0;
     if (http_framing_check(connection->mhd, method, connection->target_at, connection->target_len, version, &framing,
                            &err) < 0) {
         exchange_fail(connection->exchange, &err);

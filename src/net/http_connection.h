@@ -37,6 +37,7 @@ struct http_connection {
     size_t target_len, target_cap;
     struct exchange *exchange;
     bool has_body, body_over;
+    bool head;     /* the method is HEAD */
     bool answered; /* response is filled */
     bool queued;
     int sending_fd; /* libmicrohttpd's, while a file goes out; else -1 */

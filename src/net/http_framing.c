@@ -64,10 +64,24 @@ static const char *read_encoding(struct head *head, const char *value)
     return NULL;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static const char *name_problem(const char *name, size_t len)
+{
+    if (len > 0 && is_blank(name[0]))
+        return "a line of the head begins with a blank";
+    if (len > 0 && is_blank(name[len - 1]))
+        return "a header has a blank before its colon";
+    return "a header's name is empty or holds a character that is not allowed in it";
+}
+
 static const char *read_header(struct head *head, const char *name, size_t name_len, const char *value, size_t len)
 {
     if (!is_token(name, name_len))
-        return "a header's name is malformed, or a header is folded over two lines";
+        return name_problem(name, name_len);
     if (has_control(value, len))
         return "a header's value holds control characters";
     if (name_len == 14 && strcasecmp(name, "Content-Length") == 0)
@@ -102,17 +116,27 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
     (void)kind;
     if (!value)
         value = "";
-    head->problem = read_header(head, name, name_len, value, value_len);
-    if (!head->problem && head->next) {
-        if (!follows(head, name) || !(head->next = line_end(value, value_len)))
-            head->problem = "a line of the head does not end with CRLF, or holds a NUL byte";
-    }
+    if (!follows(head, name)) /* a continued line is put together elsewhere, and its text goes to the name */
+        head->problem = "a header is folded over two lines, or holds a NUL byte";
+    else
+        head->problem = read_header(head, name, name_len, value, value_len);
+    if (!head->problem && head->next && !(head->next = line_end(value, value_len)))
+        head->problem = "a line of the head does not end with CRLF, or holds a NUL byte";
     return head->problem ? MHD_NO : MHD_YES;
 }
 
 static bool parses_in_place(void)
 {
     return strcmp(MHD_get_version(), "0.9.75") == 0;
+}
+
+void http_framing_hide_query(const char *target)
+{
+    char *query = parses_in_place() ? strchr(target, '?') : NULL;
+
+    /* The callback's pointer is const, but the buffer is the connection's own, which unescapes the path in it next. */
+    if (query && query[1] != '\0')
+        query[1] = '\0';
 }
 
 int http_framing_check(struct MHD_Connection *connection, const char *method, const char *target, size_t target_len,

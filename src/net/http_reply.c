@@ -67,7 +67,12 @@ static struct MHD_Response *make(struct http_connection *connection)
     case RESPONSE_STREAM:
         response->sink->on_ready = on_sink_ready;
         response->sink->net = connection;
-        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, on_read, connection, NULL);
+        reply = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, on_read, connection, NULL);
+        /* 0.9.75 sends the last chunk even to HEAD (MHD_connection_handle_idle, BODY_SENT), where it would be taken for
+         * the next answer: so no chunks there, which closes the connection. */
+        if (reply && connection->head)
+            MHD_set_response_options(reply, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+        return reply;
     case RESPONSE_BYTES:
         break;
     }

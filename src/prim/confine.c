@@ -248,8 +248,7 @@ int confine_open_dir(const struct confine *confine, const char *path, size_t len
     return -1;
 }
 
-/* Reading or writing these has effects, or blocks, or never ends. */
-static bool is_kernel_fs(int fd)
+bool confine_is_kernel_fs(int fd)
 {
     struct statfs found;
     if (fstatfs(fd, &found) != 0)
@@ -276,7 +275,7 @@ static int check_regular(int fd, const char *path, size_t len, struct err *err)
         return path_err(err, path, len);
     if (S_ISDIR(found.st_mode))
         return err_set(err, ERR_IS_A_DIRECTORY, "a directory, not a file: %.*s", shown, path);
-    if (!S_ISREG(found.st_mode) || is_kernel_fs(fd))
+    if (!S_ISREG(found.st_mode) || confine_is_kernel_fs(fd))
         return err_set(err, ERR_NOT_A_REGULAR_FILE,
                        "not a regular file (a FIFO, socket, device, or a file of /proc or /sys): %.*s", shown, path);
     return 0;
@@ -323,7 +322,7 @@ static int parent_by_openat2(const struct confine *confine, const char *relative
     snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - relative) : 1, slash ? relative : ".");
     int dir_fd = open_beneath(confine, dir, O_PATH | O_DIRECTORY);
     if (dir_fd < 0)
-        return walk_decides(errno) || (errno == ENOENT && (flags & CONFINE_MAKE_PARENTS)) ? 1 : -1;
+        return walk_decides(errno) || (errno == ENOENT && (flags & CONFINE_MISSING_PARENTS)) ? 1 : -1;
 
     struct stat found;
     int stat_errno = fstatat(dir_fd, name, &found, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
@@ -335,6 +334,7 @@ static int parent_by_openat2(const struct confine *confine, const char *relative
     }
     out->dir_fd = dir_fd;
     memcpy(out->name, name, name_len + 1);
+    out->missing[0] = '\0';
     return 0;
 }
 
@@ -351,11 +351,12 @@ int confine_parent(const struct confine *confine, const char *path, size_t len, 
     struct walk_end end;
     int how = WALK_ENTRY;
     how |= flags & CONFINE_FOLLOW ? 0 : WALK_NOFOLLOW;
-    how |= flags & CONFINE_MAKE_PARENTS ? WALK_MAKE_PARENTS : 0;
+    how |= flags & CONFINE_MISSING_PARENTS ? WALK_MISSING_PARENTS : 0;
     if (confine_walk(confine, relative, how, &end) != 0)
         return path_err(err, path, len);
     out->dir_fd = end.dir_fd;
     memcpy(out->name, end.name, sizeof(out->name));
+    memcpy(out->missing, end.missing, strlen(end.missing) + 1);
     return 0;
 }
 

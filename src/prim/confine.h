@@ -56,17 +56,21 @@ int confine_open_dir(const struct confine *confine, const char *path, size_t len
 int confine_open_file(const struct confine *confine, const char *path, size_t len, int flags,
                       struct err *err) ABX_MUST_USE;
 
+/* Whether what the descriptor holds is the kernel's: reading or writing there has effects, or blocks, or never ends. */
+bool confine_is_kernel_fs(int fd);
+
 /* Where an entry is or would be: a descriptor of its directory and its name in it, for the *at calls. */
 struct confine_entry {
     int dir_fd;
     char name[NAME_MAX + 1];
+    char missing[PATH_MAX]; /* "a/b": names to be made below dir_fd first, with CONFINE_MISSING_PARENTS; else "" */
 };
 enum {
     CONFINE_FOLLOW = 1, /* a final link is followed (to a target that may not exist); else the entry is the link */
-    CONFINE_MAKE_PARENTS = 2, /* missing directories on the way are made, mode 0777 less umask */
+    CONFINE_MISSING_PARENTS = 2, /* directories may be missing: dir_fd is the last that exists. Makes nothing. */
 };
-/* ERR_BASE_DIR_PROTECTED where the path is the base itself; ERR_FILE_NOT_FOUND where the directory does not exist. The
- * caller closes out->dir_fd. */
+/* ERR_BASE_DIR_PROTECTED where the path is the base itself; ERR_FILE_NOT_FOUND where the directory does not exist, or
+ * where ".." follows one that is missing. The caller closes out->dir_fd. */
 int confine_parent(const struct confine *confine, const char *path, size_t len, int flags, struct confine_entry *out,
                    struct err *err) ABX_MUST_USE;
 

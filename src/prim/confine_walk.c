@@ -132,8 +132,7 @@ static int step_dots(struct walk *walk)
     return 0;
 }
 
-/* Opens the component in hand without following it; -1 with ENOENT also where it was made just now and removed again.
- */
+/* Opens the component in hand without following it. */
 static int open_name(struct walk *walk)
 {
     int fd = openat(top(walk), walk->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -144,11 +143,7 @@ static int open_name(struct walk *walk)
         return -1;
     }
     errno = ENOENT;
-    if (walk->last || !(walk->how & WALK_MAKE_PARENTS))
-        return -1;
-    if (mkdirat(top(walk), walk->name, 0777) != 0 && errno != EEXIST)
-        return -1;
-    return openat(top(walk), walk->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return -1;
 }
 
 static int end_at_entry(struct walk *walk, struct walk_end *out)
@@ -156,6 +151,42 @@ static int end_at_entry(struct walk *walk, struct walk_end *out)
     out->fd = -1;
     out->dir_fd = walk->fds[--walk->depth];
     snprintf(out->name, sizeof(out->name), "%s", walk->name);
+    out->missing[0] = '\0';
+    return 1;
+}
+
+/* The component in hand is a directory that is missing: all that follow must be plain names, to be made below the top.
+ */
+static int end_at_missing(struct walk *walk, struct walk_end *out)
+{
+    char missing[PATH_MAX];
+    size_t depth = walk->depth, len = 0;
+    while (!walk->last) {
+        size_t name_len = strlen(walk->name);
+        if (strcmp(walk->name, "..") == 0) {
+            errno = ENOENT;
+            return -1;
+        }
+        if (strcmp(walk->name, ".") != 0) {
+            if (++depth > WALK_DEPTH_MAX || walk->trail_len + len + name_len + 2 > sizeof(missing)) {
+                errno = ENAMETOOLONG;
+                return -1;
+            }
+            if (len > 0)
+                missing[len++] = '/';
+            memcpy(missing + len, walk->name, name_len);
+            len += name_len;
+        }
+        if (take_name(walk) < 0)
+            return -1;
+    }
+    if (strcmp(walk->name, ".") == 0 || strcmp(walk->name, "..") == 0) {
+        errno = ENOENT;
+        return -1;
+    }
+    end_at_entry(walk, out);
+    memcpy(out->missing, missing, len);
+    out->missing[len] = '\0';
     return 1;
 }
 
@@ -166,8 +197,10 @@ static int step(struct walk *walk, struct walk_end *out)
         return step_dots(walk);
 
     int fd = open_name(walk);
+    if (fd < 0 && errno == ENOENT && walk->last && (walk->how & WALK_ENTRY))
+        return end_at_entry(walk, out);
     if (fd < 0)
-        return errno == ENOENT && walk->last && (walk->how & WALK_ENTRY) ? end_at_entry(walk, out) : -1;
+        return errno == ENOENT && (walk->how & WALK_MISSING_PARENTS) ? end_at_missing(walk, out) : -1;
     struct stat found;
     if (fstat(fd, &found) != 0)
         goto fail;

@@ -27,9 +27,9 @@ struct confine {
 int confine_relative(const struct confine *confine, const char *path, size_t len, char out[PATH_MAX]) ABX_MUST_USE;
 
 enum {
-    WALK_NOFOLLOW = 1,     /* a final link is the result */
-    WALK_ENTRY = 2,        /* find directory and name; the entry itself need not exist */
-    WALK_MAKE_PARENTS = 4, /* with WALK_ENTRY: make missing directories on the way */
+    WALK_NOFOLLOW = 1,        /* a final link is the result */
+    WALK_ENTRY = 2,           /* find directory and name; the entry itself need not exist */
+    WALK_MISSING_PARENTS = 4, /* with WALK_ENTRY: end where a directory on the way is missing */
 };
 enum { WALK_LINKS_MAX = 40, WALK_DEPTH_MAX = 256 };
 
@@ -37,6 +37,7 @@ struct walk_end {
     int fd;                  /* O_PATH; -1 with WALK_ENTRY */
     int dir_fd;              /* -1 without WALK_ENTRY where the end is a directory */
     char name[NAME_MAX + 1]; /* in dir_fd */
+    char missing[PATH_MAX];  /* with WALK_ENTRY: the directories between, as in confine_entry */
 };
 
 /* Component by component from the base, each opened without following. EXDEV: it leads outside. ELOOP: too many links.

@@ -8,14 +8,14 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A state beyond these bounds is not kept (environment blocks are searched from the front: a few thousand are cheap).
- */
+/* A state beyond these bounds is not kept. */
 enum { STATE_MAX_BYTES = 2 * 1024 * 1024, VARS_MAX = 4096, VAR_NAME_MAX = 4096 };
 
 void session_state_deinit(struct session_state *state)
@@ -58,17 +58,20 @@ static int append_quoted(struct buf *out, const char *text)
     return failed != 0 ? failed : buf_append_text(out, "'");
 }
 
-/* The exit status stays what it was: a trap that does not call exit cannot change it. Everything it might print (set
- * -x) goes nowhere, and an empty record at the end tells that it got so far. */
+/* The exit status stays what it was: a trap that does not call exit cannot change it, but a failure under set -e or a
+ * signal could. So all is done in a subshell, where a limit on files (ulimit -f) is an error like any other, and whose
+ * failure counts for nothing. Closing stderr, unlike /dev/null, needs no descriptor (ulimit -n) and takes what set -x
+ * prints. An empty record at the end tells that it got so far. */
 static int append_trap_body(struct buf *out, const char *path)
 {
     const char *env = access("/usr/bin/env", X_OK) == 0 ? "/usr/bin/env" : "command -p env";
-    return buf_printf(out,
-                      "{ command pwd -P && command printf '\\0' && %s -0 && command printf '\\0'; } 2>/dev/null >|",
-                      env) != 0 ||
-                   append_quoted(out, path) != 0 || buf_append(out, "", 1) != 0
-               ? -1
-               : 0;
+    static const char end[] = " ) 2>&- || :";
+    int failed = buf_printf(out,
+                            "( trap '' %d %d; "
+                            "{ command pwd -P && command printf '\\0' && %s -0 && command printf '\\0'; } >|",
+                            SIGXFSZ, SIGPIPE, env);
+    failed |= append_quoted(out, path);
+    return failed | buf_append(out, end, sizeof(end)); /* with its NUL */
 }
 
 char *session_state_prologue(const char *dir, const char *file)

@@ -2,7 +2,9 @@
 #include "prim/upload.h"
 
 #include "base/multipart.h"
+#include "prim/upload_dirs.h"
 #include "prim/upload_file.h"
+#include "prim/upload_place.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -73,20 +75,25 @@ static int begin_target(struct upload *upload, const char *path, size_t len, str
         return err_set(err, ERR_IS_A_DIRECTORY, "the target names a directory, not a file: %.*s",
                        len > 100 ? 100 : (int)len, path);
     struct confine_entry entry;
-    int flags = CONFINE_FOLLOW | (upload->create_parents ? CONFINE_MAKE_PARENTS : 0);
+    int flags = CONFINE_FOLLOW | (upload->create_parents ? CONFINE_MISSING_PARENTS : 0);
     if (confine_parent(upload->confine, path, len, flags, &entry, err) != 0)
         return -1;
     ssize_t dir = upload_dirs_keep(&upload->dirs, entry.dir_fd, err);
     struct upload_pending *file = dir < 0 ? NULL : add_pending(upload, err);
     if (!file)
         return -1;
-    file->dir = (size_t)dir;
+    file->dir = file->target = (size_t)dir;
+    if (entry.missing[0] && !(file->missing = strdup(entry.missing)))
+        return no_memory(err);
     return upload_file_begin(file, &upload->writer, upload->dirs.items[dir].fd, entry.name, upload->overwrite, err);
 }
 
 static int begin_file(struct upload *upload, const char *path, size_t len, struct err *err)
 {
-    if (begin_target(upload, path, len, err) == 0)
+    upload_parents_lock();
+    int result = begin_target(upload, path, len, err);
+    upload_parents_unlock();
+    if (result == 0)
         return 0;
     return err_field(err, upload->path ? "path" : "dir");
 }
@@ -260,39 +267,6 @@ int upload_feed(struct upload *upload, const char *bytes, size_t len, struct err
     return settle(upload, feed(upload, bytes, len, err), err);
 }
 
-struct target {
-    size_t dir;
-    const char *name;
-};
-
-static int compare_targets(const void *a, const void *b)
-{
-    const struct target *left = a, *right = b;
-    if (left->dir != right->dir)
-        return left->dir < right->dir ? -1 : 1;
-    return strcmp(left->name, right->name);
-}
-
-/* Two parts for one target: one of them would be lost without a word. */
-static int check_distinct(const struct upload *upload, struct err *err)
-{
-    struct target *targets = calloc(upload->count, sizeof(*targets));
-    if (!targets)
-        return no_memory(err);
-    for (size_t i = 0; i < upload->count; i++)
-        targets[i] = (struct target){upload->pending[i].dir, upload->pending[i].name};
-    qsort(targets, upload->count, sizeof(*targets), compare_targets);
-    int result = 0;
-    for (size_t i = 1; i < upload->count && result == 0; i++) {
-        if (compare_targets(&targets[i - 1], &targets[i]) == 0) {
-            err_set(err, ERR_INVALID_REQUEST, "two files of this upload have the same target: %.100s", targets[i].name);
-            result = err_field(err, "filename");
-        }
-    }
-    free(targets);
-    return result;
-}
-
 /* Everything is written: may it be put in place? */
 static int check_whole(struct upload *upload, struct err *err)
 {
@@ -310,48 +284,16 @@ static int check_whole(struct upload *upload, struct err *err)
         err_set(err, ERR_CHECKSUM_MISMATCH, "the bytes that came have the sha256 %s", upload->pending[0].sha256);
         return err_field(err, "sha256");
     }
-    return check_distinct(upload, err);
-}
-
-/* The answer for a file that will be in place; before the renames, so that nothing can fail after them. */
-static int describe(struct upload *upload, size_t index, struct err *err)
-{
-    const struct upload_pending *from = &upload->pending[index];
-    char dir[PATH_MAX];
-    if (confine_path_of(upload->dirs.items[from->dir].fd, dir, sizeof(dir), err) != 0)
-        return -1;
-    struct upload_file *file = &upload->files[index];
-    file->size = from->size;
-    memcpy(file->sha256, from->sha256, sizeof(file->sha256));
-    if (asprintf(&file->path, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, from->name) < 0) {
-        file->path = NULL;
-        return no_memory(err);
-    }
     return 0;
 }
 
 static int put_in_place(struct upload *upload, struct err *err)
 {
+    struct upload_batch batch = {upload->pending, upload->count, &upload->dirs, upload->path ? "path" : "dir"};
     upload->files = calloc(upload->count, sizeof(*upload->files));
     if (!upload->files)
         return no_memory(err);
-    for (size_t i = 0; i < upload->count; i++) {
-        if (describe(upload, i, err) != 0)
-            return -1;
-    }
-    for (; upload->renamed < upload->count; upload->renamed++) {
-        struct upload_pending *file = &upload->pending[upload->renamed];
-        if (upload_file_rename(file, upload->dirs.items[file->dir].fd, &upload->files[upload->renamed].created, err) ==
-            0)
-            continue;
-        if (upload->renamed > 0) {
-            struct err cause = *err;
-            err_set(err, cause.code, "%.180s (%zu files before it are in place already)", cause.text, upload->renamed);
-            err->saved_errno = cause.saved_errno;
-        }
-        return -1;
-    }
-    return 0;
+    return upload_place(&batch, upload->files, &upload->renamed, err);
 }
 
 int upload_finish(struct upload *upload, const struct upload_file **out_files, size_t *out_count, struct err *err)
@@ -385,6 +327,7 @@ void upload_free(struct upload *upload)
         struct upload_pending *file = &upload->pending[i];
         upload_file_discard(file, upload->dirs.items[file->dir].fd);
         free(file->name);
+        free(file->missing);
         if (upload->files)
             free(upload->files[i].path);
     }

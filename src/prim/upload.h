@@ -1,6 +1,6 @@
-/* Receiving files: streamed to temporary names in the target directory, hashed, fsynced, and renamed in order only when
- * everything has come. An upload that is freed before that leaves no file, old or new; directories that create_parents
- * made stay. Blocking: runs on the pool, one job at a time. */
+/* Receiving files: streamed to temporary names in the target directory, or the nearest above it that exists, hashed,
+ * fsynced, and renamed in order only when everything has come; create_parents makes directories right before that. An
+ * upload that fails or is freed earlier leaves nothing. Blocking: runs on the pool, one job at a time. */
 #ifndef ABX_PRIM_UPLOAD_H
 #define ABX_PRIM_UPLOAD_H
 

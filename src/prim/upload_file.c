@@ -41,46 +41,6 @@ static int system_err(struct err *err, const char *doing, const char *name)
     return err_set_errno(err, err_from_errno(reason), reason, "cannot %s %.100s", doing, name);
 }
 
-ssize_t upload_dirs_keep(struct upload_dirs *dirs, int fd, struct err *err)
-{
-    struct stat found;
-    if (fstat(fd, &found) != 0) {
-        system_err(err, "use", "the target directory");
-        close(fd);
-        return -1;
-    }
-    for (size_t i = 0; i < dirs->count; i++) {
-        if (dirs->items[i].dev == found.st_dev && dirs->items[i].ino == found.st_ino) {
-            close(fd);
-            return (ssize_t)i;
-        }
-    }
-    if (dirs->count == UPLOAD_DIRS_MAX) {
-        close(fd);
-        return err_set(err, ERR_PAYLOAD_TOO_LARGE, "one upload may reach at most %d directories", UPLOAD_DIRS_MAX);
-    }
-    dirs->items[dirs->count] = (struct upload_dir){fd, found.st_dev, found.st_ino};
-    return (ssize_t)dirs->count++;
-}
-
-void upload_dirs_sync(const struct upload_dirs *dirs)
-{
-    for (size_t i = 0; i < dirs->count; i++) {
-        int fd = openat(dirs->items[i].fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-            continue;
-        fsync(fd);
-        close(fd);
-    }
-}
-
-void upload_dirs_close(struct upload_dirs *dirs)
-{
-    for (size_t i = 0; i < dirs->count; i++)
-        close(dirs->items[i].fd);
-    dirs->count = 0;
-}
-
 /* 0 where a file may take this name; *out_exists and *out_found tell what it would replace. */
 static int check_target(int dir_fd, const char *name, bool overwrite, bool *out_exists, struct stat *out_found,
                         struct err *err)
@@ -185,28 +145,30 @@ int upload_file_end(struct upload_pending *file, struct upload_writer *writer, i
 }
 
 /* rename that never replaces; where the file system cannot, a second name does. */
-static int rename_new(int dir_fd, const char *from, const char *to)
+static int rename_new(int from_fd, const char *from, int to_fd, const char *to)
 {
-    if (syscall(SYS_renameat2, dir_fd, from, dir_fd, to, RENAME_NOREPLACE) == 0)
+    if (syscall(SYS_renameat2, from_fd, from, to_fd, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    if (linkat(dir_fd, from, dir_fd, to, 0) != 0)
+    if (linkat(from_fd, from, to_fd, to, 0) != 0)
         return -1;
-    unlinkat(dir_fd, from, 0);
+    unlinkat(from_fd, from, 0);
     return 0;
 }
 
-int upload_file_rename(struct upload_pending *file, int dir_fd, bool *out_created, struct err *err)
+int upload_file_rename(struct upload_pending *file, int dir_fd, int target_fd, bool *out_created, struct err *err)
 {
     struct stat found;
     bool exists;
-    if (check_target(dir_fd, file->name, file->overwrite, &exists, &found, err) != 0)
+    if (check_target(target_fd, file->name, file->overwrite, &exists, &found, err) != 0)
         return -1;
-    int failed =
-        file->overwrite ? renameat(dir_fd, file->temp, dir_fd, file->name) : rename_new(dir_fd, file->temp, file->name);
+    int failed = file->overwrite ? renameat(dir_fd, file->temp, target_fd, file->name)
+                                 : rename_new(dir_fd, file->temp, target_fd, file->name);
     if (failed != 0 && errno == EEXIST)
         return err_set(err, ERR_ALREADY_EXISTS, "%.100s exists; overwrite=true replaces it", file->name);
+    if (failed != 0 && errno == EXDEV) /* the directories it was to make came from elsewhere meanwhile */
+        return err_set(err, ERR_BUSY, "the target was changed meanwhile, try again: %.100s", file->name);
     if (failed != 0)
         return system_err(err, "put in place", file->name);
     file->has_temp = false;

@@ -1,4 +1,5 @@
-/* One file on its way in: a temporary name in the target's directory, then the target's own. For upload.c. Blocking. */
+/* One file on its way in: a temporary name in the target's directory (or the nearest that exists), then the target's
+ * own. For upload.c. Blocking. */
 #ifndef ABX_PRIM_UPLOAD_FILE_H
 #define ABX_PRIM_UPLOAD_FILE_H
 
@@ -13,26 +14,12 @@
 
 enum { UPLOAD_TEMP_NAME_LEN = 28 }; /* ".abx-upload-" and 16 hex digits */
 
-/* The target directories, held open until the upload ends; files in the same one share it. */
-enum { UPLOAD_DIRS_MAX = 64 };
-struct upload_dirs {
-    struct upload_dir {
-        int fd; /* O_PATH */
-        dev_t dev;
-        ino_t ino;
-    } items[UPLOAD_DIRS_MAX];
-    size_t count;
-};
-
-/* Takes fd into the list, or closes it where that directory is there already. Its index; -1: fd was closed. */
-ssize_t upload_dirs_keep(struct upload_dirs *dirs, int fd, struct err *err) ABX_MUST_USE;
-/* fsyncs each, best effort: the files are whole and in place, and not every file system can sync a directory. */
-void upload_dirs_sync(const struct upload_dirs *dirs);
-void upload_dirs_close(struct upload_dirs *dirs);
-
 struct upload_pending {
-    size_t dir; /* index in the upload's directories */
-    char *name; /* the target's */
+    size_t dir;    /* where the temporary name stands, in the upload's directories */
+    size_t target; /* and the target: another one where directories had to be made */
+    char *name;    /* the target's */
+    char *missing; /* directories to be made below dir first; NULL: none */
+    size_t made;   /* how many of them, from the end, this upload made */
     char temp[UPLOAD_TEMP_NAME_LEN + 1];
     bool has_temp; /* the temporary name stands on the disk */
     bool overwrite;
@@ -56,8 +43,9 @@ int upload_file_write(struct upload_pending *file, struct upload_writer *writer,
                       struct err *err) ABX_MUST_USE;
 /* All bytes are there: owner, mode (-1: what it replaces, else by the umask), fsync. */
 int upload_file_end(struct upload_pending *file, struct upload_writer *writer, int mode, struct err *err) ABX_MUST_USE;
-/* Gives it its name; *out_created is false where it replaced a file. */
-int upload_file_rename(struct upload_pending *file, int dir_fd, bool *out_created, struct err *err) ABX_MUST_USE;
+/* Gives it its name in the target's directory; *out_created is false where it replaced a file. */
+int upload_file_rename(struct upload_pending *file, int dir_fd, int target_fd, bool *out_created,
+                       struct err *err) ABX_MUST_USE;
 /* Removes the temporary name, if it stands. */
 void upload_file_discard(struct upload_pending *file, int dir_fd);
 

@@ -42,24 +42,46 @@ static bool same_name(const char *host, size_t name_len, const char *name)
     return strlen(name) == name_len && strncasecmp(host, name, name_len) == 0;
 }
 
-static bool is_loopback(const char *host, size_t name_len)
+/* Whether it is an address (and no name): a page of another site can take a name and let it point here, but hardly an
+ * address. */
+static bool is_address(const char *host, size_t name_len, bool *out_loopback)
 {
     char text[INET6_ADDRSTRLEN];
     struct in_addr v4;
     struct in6_addr v6;
+    size_t brackets = host[0] == '[';
+    size_t len = name_len - 2 * brackets;
 
-    if (same_name(host, name_len, "localhost"))
-        return true;
-    if (name_len >= sizeof(text))
+    if (len >= sizeof(text))
         return false;
-    if (host[0] == '[') {
-        memcpy(text, host + 1, name_len - 2);
-        text[name_len - 2] = '\0';
-        return inet_pton(AF_INET6, text, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+    memcpy(text, host + brackets, len);
+    text[len] = '\0';
+    if (brackets) {
+        if (inet_pton(AF_INET6, text, &v6) != 1)
+            return false;
+        *out_loopback = IN6_IS_ADDR_LOOPBACK(&v6);
+    } else {
+        if (inet_pton(AF_INET, text, &v4) != 1)
+            return false;
+        *out_loopback = ntohl(v4.s_addr) >> 24 == 127;
     }
-    memcpy(text, host, name_len);
-    text[name_len] = '\0';
-    return inet_pton(AF_INET, text, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
+    return true;
+}
+
+static bool host_allowed(const struct auth_policy *policy, const char *host, size_t name_len)
+{
+    bool any_name = policy->token && !policy->loopback && !(policy->allowed_hosts && policy->allowed_hosts[0]);
+    bool loopback;
+
+    if (any_name || same_name(host, name_len, "localhost"))
+        return true;
+    if (is_address(host, name_len, &loopback) && (loopback || !policy->loopback))
+        return true;
+    for (const char *const *allowed = policy->allowed_hosts; allowed && *allowed; allowed++) {
+        if (same_name(host, name_len, *allowed))
+            return true;
+    }
+    return false;
 }
 
 int auth_check_host(const struct auth_policy *policy, const struct auth_headers *headers, const char *authority,
@@ -74,14 +96,11 @@ int auth_check_host(const struct auth_policy *policy, const struct auth_headers 
         return err_set(err, ERR_INVALID_REQUEST, "the Host header is not a name or address with an optional port");
     if (authority && strcasecmp(authority, host) != 0)
         return err_set(err, ERR_INVALID_REQUEST, "the request target names another host than the Host header");
-    if (!policy->loopback || is_loopback(host, name_len))
+    if (host_allowed(policy, host, name_len))
         return 0;
-    for (const char *const *allowed = policy->allowed_hosts; allowed && *allowed; allowed++) {
-        if (same_name(host, name_len, *allowed))
-            return 0;
-    }
     return err_set(err, ERR_HOST_NOT_ALLOWED,
-                   "this Host is no loopback name; add it to allowed_hosts if the server may be reached by it");
+                   "this server does not answer to the name in Host; if clients may call it so, add the name to "
+                   "allowed_hosts (--allowed-hosts) and restart");
 }
 
 /* Whether the origin is http or https on this authority. */

@@ -10,7 +10,7 @@
 
 struct auth_policy {
     const char *token;                  /* NULL: none is asked for */
-    bool loopback;                      /* the Host must be a loopback name or an allowed one */
+    bool loopback;                      /* bound to loopback: addresses in Host must be loopback ones */
     const char *const *allowed_hosts;   /* NULL-terminated, or NULL */
     const char *const *allowed_origins; /* NULL-terminated, or NULL */
     unsigned rest_port;                 /* of the REST origin, which may also open terminals */
@@ -23,7 +23,9 @@ struct auth_headers {
 };
 
 /* ERR_INVALID_REQUEST without exactly one well-formed Host (name or address, then perhaps :port), or where the
- * authority of an absolute-form target is another; ERR_HOST_NOT_ALLOWED. authority may be NULL. */
+ * authority of an absolute-form target is another. ERR_HOST_NOT_ALLOWED for a name that is neither a loopback one nor
+ * allowed, and for the address of another machine at a server on loopback; but with a token, beyond loopback and
+ * without allowed_hosts every Host passes. authority may be NULL. */
 int auth_check_host(const struct auth_policy *policy, const struct auth_headers *headers, const char *authority,
                     struct err *err) ABX_MUST_USE;
 /* ERR_ORIGIN_NOT_ALLOWED for pages of another site. Call it after auth_check_host. */

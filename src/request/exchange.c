@@ -96,7 +96,11 @@ int exchange_header(struct exchange *exchange, const char *name, const char *val
 {
     struct request *request = &exchange->request;
     struct header *header;
+    size_t value_len = strlen(value);
 
+    /* Blanks after a value are no part of it (RFC 9110, 5.5); libmicrohttpd leaves them there. */
+    while (value_len > 0 && (value[value_len - 1] == ' ' || value[value_len - 1] == '\t'))
+        value_len--;
     if (request->header_count == exchange->header_cap) {
         size_t cap = exchange->header_cap ? exchange->header_cap * 2 : 16;
         struct header *grown = arena_alloc(&request->arena, cap * sizeof(*grown));
@@ -110,12 +114,12 @@ int exchange_header(struct exchange *exchange, const char *name, const char *val
     }
     header = &request->headers[request->header_count];
     header->name = arena_strndup(&request->arena, name, strlen(name));
-    header->value = arena_strndup(&request->arena, value, strlen(value));
+    header->value = arena_strndup(&request->arena, value, value_len);
     if (!header->name || !header->value)
         return -1;
     request->header_count++;
-    if (strcasecmp(name, "X-Request-Id") == 0 && is_request_id(value))
-        strcpy(request->id, value);
+    if (strcasecmp(name, "X-Request-Id") == 0 && is_request_id(header->value))
+        strcpy(request->id, header->value);
     return 0;
 }
 

@@ -19,7 +19,7 @@ struct pipeline;
 struct pipeline_options {
     struct loop *loop;
     const char *token;                  /* NULL: no authentication */
-    bool loopback;                      /* bound to loopback: the Host must be a loopback name or an allowed one */
+    bool loopback;                      /* bound to loopback only; see auth_check_host */
     const char *const *allowed_hosts;   /* NULL-terminated; names without port */
     const char *const *allowed_origins; /* NULL-terminated; "scheme://host[:port]" */
     unsigned port, ws_port;

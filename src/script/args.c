@@ -1,9 +1,11 @@
 /* Arguments and fields of tables, checked and read raw. Called by the files of bind/. */
 #include "script/bindings.h"
 
+#include "script/nearest.h"
 #include "script/vm.h"
 
 #include <lauxlib.h>
+#include <string.h>
 
 void *script_host(lua_State *L)
 {
@@ -40,8 +42,12 @@ static int push_field(lua_State *L, int table, const char *name)
 {
     table = lua_absindex(L, table);
     luaL_checktype(L, table, LUA_TTABLE);
+    lua_pushvalue(L, table);
+    lua_thaw(L, -1);
     lua_pushstring(L, name);
-    return lua_rawget(L, table);
+    int type = lua_rawget(L, -2);
+    lua_remove(L, -2);
+    return type;
 }
 
 lua_Integer lua_field_int(lua_State *L, int table, const char *name, lua_Integer dflt, lua_Integer min, lua_Integer max)
@@ -79,4 +85,26 @@ const char *lua_field_string(lua_State *L, int table, const char *name, size_t *
     const char *text = type == LUA_TNIL ? NULL : lua_tolstring(L, -1, out_len);
     lua_pop(L, 1);
     return text;
+}
+
+void lua_check_keys(lua_State *L, int table, const char *const *known, const char *what)
+{
+    luaL_checktype(L, table, LUA_TTABLE);
+    lua_pushvalue(L, table);
+    table = lua_gettop(L);
+    lua_thaw(L, table);
+    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+        const char *key = luaL_tolstring(L, -2, NULL); /* a copy: lua_next wants the key as it is */
+        struct nearest nearest;
+        nearest_init(&nearest, key);
+        bool found = false;
+        for (const char *const *name = known; *name != NULL && !found; name++) {
+            found = lua_type(L, -3) == LUA_TSTRING && strcmp(*name, key) == 0;
+            nearest_offer(&nearest, *name);
+        }
+        if (!found)
+            luaL_error(L, "%s: unknown key '%s'%s", what, key, nearest_hint(&nearest));
+        lua_pop(L, 1);
+    }
+    lua_settop(L, table - 1);
 }

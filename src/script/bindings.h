@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/list.h"
 #include "base/loop.h"
 #include "model/body.h"
 #include "model/response.h"
@@ -48,6 +49,22 @@ struct arena *lua_push_arena(lua_State *L, size_t limit_bytes);
 /* Failure of a primitive: pushes nil, code, message, field (nil where none) and returns 4. */
 int lua_push_err(lua_State *L, const struct err *err);
 
+/* Tables of modules and declarations are read-only: scripts hold empty stand-ins with an __index. Where one stands at
+ * index, puts the real table there, for whatever reads raw; the functions below do so themselves. The real one must not
+ * get into a script's hands. */
+void lua_thaw(lua_State *L, int index);
+
+/* Something that a script holds and that must not outlive the request, whatever becomes of the script: embedded in a
+ * userdata. release is called once, at the task's end (that of its stream), after the <close> variables; it must not
+ * raise, nor resume a task at once. Call task_disown in __close and __gc, or wherever it is given up before; harmless
+ * on one that is not owned, if it was zeroed. */
+struct task_owned {
+    struct list node;
+    void (*release)(struct task_owned *owned);
+};
+void task_own(struct task *task, struct task_owned *owned, void (*release)(struct task_owned *owned));
+void task_disown(struct task_owned *owned);
+
 /* Arguments; misuse raises with the function's name. Fields of the table at `table`; a missing one is the default. */
 lua_Integer lua_arg_int(lua_State *L, int arg, lua_Integer min, lua_Integer max);
 lua_Integer lua_arg_opt_int(lua_State *L, int arg, lua_Integer dflt, lua_Integer min, lua_Integer max);
@@ -56,6 +73,8 @@ lua_Integer lua_field_int(lua_State *L, int table, const char *name, lua_Integer
 bool lua_field_bool(lua_State *L, int table, const char *name, bool dflt);
 /* Borrowed from the table: valid while it is. NULL where missing. Raises for anything but a string. */
 const char *lua_field_string(lua_State *L, int table, const char *name, size_t *out_len);
+/* Raises for a member that is none of these names (NULL ends them). `what` begins the message: "proc.start". */
+void lua_check_keys(lua_State *L, int table, const char *const *known, const char *what);
 
 /* Lua <-> JSON. json.null is a light userdata; tables made by json.array{} (or that are sequences and not empty) are
  * arrays. lua_push_value pushes one value; arrays get the array mark, so they go out as they came. */
@@ -67,6 +86,11 @@ void lua_push_value(lua_State *L, const struct value *value);
 /* Appends the JSON of the value at index. -1 with err: cycles or nesting over 64, functions, mixed keys, too large.
  * Does not raise, runs no metamethods. */
 int lua_write_json(lua_State *L, int index, struct buf *out, struct err *err) ABX_MUST_USE;
+
+/* Pushes a value that scripts can only pass on, and that lua_write_json copies as it is: a string of much text, made
+ * into JSON on the pool. Takes `text` (from malloc), which must be valid JSON; freed with the task at the latest. From
+ * the task's own coroutine only. */
+void lua_push_raw_json(lua_State *L, char *text, size_t len);
 
 /* The handler's output end in reply{stream=function(out)}: the sink behind it; raises for anything else, and once the
  * stream is over. An operation may put its own on_drain, on_gone and producer into the sink: they are taken back from

@@ -4,6 +4,7 @@
 
 #include "script/budget.h"
 #include "script/load.h"
+#include "script/sandbox.h"
 
 #include <errno.h>
 #include <lauxlib.h>
@@ -58,6 +59,7 @@ static int load_all(lua_State *L)
     load_groups(loader);
     load_routes(loader);
     load_commands(loader);
+    sandbox_freeze_loaded(L);
     return 0;
 }
 
@@ -153,6 +155,15 @@ size_t generation_group_count(const struct generation *generation)
 const struct group *generation_group(const struct generation *generation, size_t index)
 {
     return &generation->groups[index];
+}
+
+size_t generation_command_count(const struct generation *generation)
+{
+    lua_State *L = generation->vm.L;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, generation->vm.commands);
+    size_t count = lua_rawlen(L, -1);
+    lua_pop(L, 1);
+    return count;
 }
 
 size_t generation_lua_bytes(const struct generation *generation)

@@ -60,6 +60,7 @@ size_t generation_route_count(const struct generation *generation);
 const struct route *generation_route(const struct generation *generation, size_t index);
 size_t generation_group_count(const struct generation *generation);
 const struct group *generation_group(const struct generation *generation, size_t index);
+size_t generation_command_count(const struct generation *generation); /* hidden ones too */
 size_t generation_lua_bytes(const struct generation *generation);
 
 #endif

@@ -26,8 +26,20 @@ struct generation {
 /* The file whose table is being read. */
 struct source {
     const char *display; /* "lua/routes/core.lua" */
-    const char *text;
-    size_t len;
+    const char *text;    /* ends with NUL */
+};
+
+/* What the faults are about that are found now: a route, a command, a group, or a file as a whole. */
+struct subject {
+    char what[140];          /* "route files.read": begins their messages */
+    int line;                /* of its name */
+    const char *first, *end; /* its braces in the source's text, and behind them */
+};
+
+/* Where the chunk stood when it raised its last error; line 0: nowhere. */
+struct place {
+    char file[200];
+    int line;
 };
 
 struct loader {
@@ -38,6 +50,8 @@ struct loader {
     struct faults *faults;
     struct arena scratch; /* sources; freed when all is loaded */
     struct source source;
+    struct subject subject;
+    struct place raised;
     bool stop; /* the time for loading is over: no more chunk can run */
 };
 
@@ -52,9 +66,17 @@ bool load_chunk(struct loader *loader, const char *path);
 char **load_names(struct loader *loader, const char *folder);
 /* lua_dir/folder/name.lua, in scratch. */
 const char *load_path(struct loader *loader, const char *folder, const char *name);
-/* The first line with `key = "text"`; and at or after `from` with `key =`. 0: none. */
-int load_line_of_member(const struct loader *loader, const char *key, const char *text);
-int load_line_of_key(const struct loader *loader, const char *key, int from);
+
+/* ---- load_subject.c ---- */
+
+/* The whole file as the subject. */
+void load_subject_file(struct loader *loader, const char *what);
+/* The table that holds the nth `key = "text"` (from 1). False: it is not written like that, and nothing changes. */
+bool load_subject_find(struct loader *loader, const char *what, const char *key, const char *text, int nth);
+/* A fault of the subject: in the line where `key =` stands, its own line where that is NULL or not to be found. */
+void load_fault_at(struct loader *loader, const char *key, const char *fmt, ...) ABX_PRINTF(3, 4);
+/* The same for a member of the table behind `outer =`, at any depth. */
+void load_fault_in(struct loader *loader, const char *outer, const char *key, const char *fmt, ...) ABX_PRINTF(4, 5);
 
 /* ---- load_keys.c ---- */
 
@@ -63,15 +85,15 @@ struct key {
     const char *name; /* NULL ends the list */
     enum key_type type;
 };
-/* Adds a fault for each member with an unknown name or of a wrong type. Members 1 to n are passed over where list is
- * true. `what` begins each message ("route files.read"). */
-void load_check_keys(struct loader *loader, int table, const struct key *keys, bool list, int line, const char *what);
+/* Adds a fault for each member with an unknown name or of a wrong type; a text with NUL is one. Members 1 to n are
+ * passed over where list is true. */
+void load_check_keys(struct loader *loader, int table, const struct key *keys, bool list);
 /* Members of a table, raw; the default where missing or of a wrong type. Text is copied into the generation's arena. */
 char *load_string(struct loader *loader, int table, const char *name);
 bool load_bool(lua_State *L, int table, const char *name, bool dflt);
 /* Adds a fault where it is out of range. */
 lua_Integer load_int(struct loader *loader, int table, const char *name, lua_Integer dflt, lua_Integer min,
-                     lua_Integer max, int line, const char *what);
+                     lua_Integer max);
 /* Pushes the member; its type. */
 int load_push(lua_State *L, int table, const char *name);
 void load_set(lua_State *L, int table, const char *name); /* pops the value */
@@ -83,13 +105,15 @@ bool load_good_name(const char *name, const char *more); /* [a-z0-9] first, then
 /* ---- the kinds of files ---- */
 
 void load_groups(struct loader *loader);
+/* "commands, core": their names, cut to fit. */
+void load_group_names(const struct loader *loader, char *out, size_t size);
 void load_routes(struct loader *loader); /* packs too */
 void load_commands(struct loader *loader);
 
 /* load_schema.c: params of a route or command; faults are added. */
-void load_params(struct loader *loader, int index, int line, const char *what, struct schema *out);
+void load_params(struct loader *loader, int index, struct schema *out);
 /* What may be answered: a schema, or schemas by status. Checked only. */
-void load_returns(struct loader *loader, int index, int line, const char *what);
+void load_returns(struct loader *loader, int index);
 
 /* load_route_path.c: the parameters of "/a/{b}" one after the other, and the path's shape "/a/{}". */
 enum { ROUTE_PATH_PARAMS_MAX = 8, ROUTE_PATH_MAX = 200 };

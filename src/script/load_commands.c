@@ -20,41 +20,65 @@ static const struct key command_keys[] = {
     {"stdin", KEY_ANY},
     {NULL, KEY_ANY},
 };
+/* Those that say how the program of `argv` runs. */
+static const char *const program_keys[] = {"timeout_ms", "cwd", "env", "stdin", NULL};
 static const struct key no_keys[] = {{NULL, KEY_ANY}};
 
 struct command {
     struct loader *loader;
-    int table, line;
-    char what[120];
+    int table;
     struct schema params;
 };
 
-static void fault_at(const struct command *command, const char *key, const char *text)
+static bool is_scalar(enum schema_type type)
 {
-    int line = load_line_of_key(command->loader, key, command->line);
-    load_fault(command->loader, line ? line : command->line, "%s: %s", command->what, text);
+    return type != SCHEMA_ARRAY && type != SCHEMA_OBJECT && type != SCHEMA_MAP;
+}
+
+/* Only argv has room for the items of an array, and only a path or string can name a directory. */
+static void check_arg_type(const struct command *command, const char *key, const struct schema_field *field)
+{
+    const struct schema *schema = &field->schema;
+    bool cwd = strcmp(key, "cwd") == 0, argv = strcmp(key, "argv") == 0;
+    bool good = is_scalar(schema->type);
+    if (cwd)
+        good = schema->type == SCHEMA_PATH || schema->type == SCHEMA_STRING;
+    else if (argv && schema->type == SCHEMA_ARRAY)
+        good = schema->items == NULL || is_scalar(schema->items->type);
+    if (!good)
+        load_fault_at(command->loader, key, "'%s' uses arg\"%.60s\", which must be %s", key, field->name,
+                      cwd    ? "a path or a string"
+                      : argv ? "a plain value or an array of them"
+                             : "a plain value");
+}
+
+static void check_arg(const struct command *command, const char *key, const char *name, size_t len)
+{
+    const struct schema_field *field = schema_field_find(&command->params, name, len);
+    if (field == NULL)
+        load_fault_at(command->loader, key, "'%s' uses arg\"%.60s\", which is not declared in params", key, name);
+    else
+        check_arg_type(command, key, field);
 }
 
 /* The value on top must be a string or arg"name" of a declared parameter. */
 static void check_word(const struct command *command, const char *key)
 {
-    lua_State *L = command->loader->L;
-    char text[160];
-    if (lua_type(L, -1) == LUA_TSTRING)
+    struct loader *loader = command->loader;
+    lua_State *L = loader->L;
+    if (lua_type(L, -1) == LUA_TSTRING) {
+        if (strlen(lua_tostring(L, -1)) != lua_rawlen(L, -1) && strcmp(key, "stdin") != 0)
+            load_fault_at(loader, key, "'%s' holds a NUL byte, which no program can be given", key);
         return;
+    }
     if (!lua_istable(L, -1)) {
-        snprintf(text, sizeof(text), "'%s' takes strings and arg\"name\", not a %s", key, luaL_typename(L, -1));
-        fault_at(command, key, text);
+        load_fault_at(loader, key, "'%s' takes strings and arg\"name\", not a %s", key, luaL_typename(L, -1));
         return;
     }
-    if (load_push(L, lua_gettop(L), "arg") != LUA_TSTRING) {
-        snprintf(text, sizeof(text), "'%s' takes strings and arg\"name\", not other tables", key);
-        fault_at(command, key, text);
-    } else if (schema_field_find(&command->params, lua_tostring(L, -1), lua_rawlen(L, -1)) == NULL) {
-        snprintf(text, sizeof(text), "'%s' uses arg\"%.60s\", which is not declared in params", key,
-                 lua_tostring(L, -1));
-        fault_at(command, key, text);
-    }
+    if (load_push(L, lua_gettop(L), "arg") != LUA_TSTRING)
+        load_fault_at(loader, key, "'%s' takes strings and arg\"name\", not other tables", key);
+    else
+        check_arg(command, key, lua_tostring(L, -1), lua_rawlen(L, -1));
     lua_pop(L, 1);
 }
 
@@ -64,14 +88,27 @@ static void check_argv(const struct command *command)
     int argv = lua_gettop(L);
     size_t count = lua_rawlen(L, argv);
     if (count == 0 || lua_rawgeti(L, argv, 1) != LUA_TSTRING || lua_rawlen(L, -1) == 0)
-        fault_at(command, "argv", "'argv' must begin with the program, a plain string");
+        load_fault_at(command->loader, "argv", "'argv' must begin with the program, a plain string");
     lua_settop(L, argv);
+    lua_Integer words = 0, last = 0;
     for (lua_pushnil(L); lua_next(L, argv); lua_pop(L, 1)) {
-        if (!lua_isinteger(L, -2))
-            fault_at(command, "argv", "'argv' must be a list");
-        else
-            check_word(command, "argv");
+        if (!lua_isinteger(L, -2)) {
+            load_fault_at(command->loader, "argv", "'argv' must be a list");
+            continue;
+        }
+        words++;
+        last = lua_tointeger(L, -2) > last ? lua_tointeger(L, -2) : last;
+        check_word(command, "argv");
     }
+    if (last > words)
+        load_fault_at(command->loader, "argv", "'argv' has a hole: one of its words is nil");
+}
+
+/* As the environment of a program takes it. */
+static bool is_variable(const char *name, size_t len)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    return len > 0 && strlen(name) == len && strspn(name, allowed) == len && (name[0] < '0' || name[0] > '9');
 }
 
 static void check_env(const struct command *command)
@@ -80,10 +117,25 @@ static void check_env(const struct command *command)
     int env = lua_gettop(L);
     for (lua_pushnil(L); lua_next(L, env); lua_pop(L, 1)) {
         const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
-        if (name[0] == '\0' || strchr(name, '=') != NULL)
-            fault_at(command, "env", "'env' must hold strings by name");
+        if (name[0] == '\0')
+            load_fault_at(command->loader, "env", "'env' must hold strings by name");
+        else if (!is_variable(name, lua_rawlen(L, -2)))
+            load_fault_at(command->loader, "env",
+                          "'env' sets '%.60s': names are letters, digits and underscores, no digit first", name);
+        else if (strncmp(name, "ABX_SERVER_", strlen("ABX_SERVER_")) == 0)
+            load_fault_at(command->loader, "env", "'env' sets %.60s, but ABX_SERVER_* is the server's own", name);
         else
             check_word(command, "env");
+    }
+}
+
+static void check_no_program(const struct command *command)
+{
+    lua_State *L = command->loader->L;
+    for (const char *const *key = program_keys; *key != NULL; key++) {
+        if (load_push(L, command->table, *key) != LUA_TNIL)
+            load_fault_at(command->loader, *key, "'%s' is for the program of 'argv': it does nothing for 'run'", *key);
+        lua_pop(L, 1);
     }
 }
 
@@ -98,7 +150,9 @@ static void check_action(const struct command *command)
     bool has_run = load_push(L, command->table, "run") != LUA_TNIL;
     lua_pop(L, 1);
     if (has_argv == has_run)
-        fault_at(command, "argv", "needs exactly one of 'argv' and 'run'");
+        load_fault_at(command->loader, "argv", "needs exactly one of 'argv' and 'run'");
+    if (has_run && !has_argv)
+        check_no_program(command);
     static const char *const words[] = {"cwd", "stdin"};
     for (size_t i = 0; i < 2; i++) {
         if (load_push(L, command->table, words[i]) != LUA_TNIL)
@@ -110,20 +164,39 @@ static void check_action(const struct command *command)
     lua_pop(L, 1);
 }
 
-/* Whether abx.tables has a command of that name already. */
-static bool is_taken(struct loader *loader, const char *name)
+/* How many commands of that name abx.tables has already, and the line of the first. */
+static int count_named(struct loader *loader, const char *name, int *out_line)
 {
     lua_State *L = loader->L;
-    bool taken = false;
+    int count = 0;
     lua_rawgeti(L, LUA_REGISTRYINDEX, loader->vm->commands);
     int list = lua_gettop(L);
-    for (size_t i = 1; i <= lua_rawlen(L, list) && !taken; i++) {
+    for (size_t i = 1; i <= lua_rawlen(L, list); i++) {
         lua_rawgeti(L, list, (lua_Integer)i);
-        taken = load_push(L, list + 1, "name") == LUA_TSTRING && strcmp(lua_tostring(L, -1), name) == 0;
+        if (load_push(L, list + 1, "name") == LUA_TSTRING && strcmp(lua_tostring(L, -1), name) == 0) {
+            load_push(L, list + 1, "line");
+            if (count++ == 0)
+                *out_line = (int)lua_tointeger(L, -1);
+        }
         lua_settop(L, list);
     }
     lua_pop(L, 1);
-    return taken;
+    return count;
+}
+
+/* Makes the command the subject of what follows. */
+static void begin_command(struct loader *loader, const char *name)
+{
+    char what[120];
+    int first_line = 0, earlier = name ? count_named(loader, name, &first_line) : 0;
+    snprintf(what, sizeof(what), "command %.80s", name ? name : "?");
+    load_subject_file(loader, what);
+    if (name != NULL)
+        load_subject_find(loader, what, "name", name, earlier + 1);
+    if (name == NULL || !load_good_name(name, "_-"))
+        load_fault_at(loader, "name", "'name' must be [a-z0-9][a-z0-9_-]*");
+    else if (earlier > 0)
+        load_fault_at(loader, "name", "the name is taken already (%s:%d)", loader->source.display, first_line);
 }
 
 /* The command is on top of the stack, and stays there. */
@@ -131,23 +204,18 @@ static void load_command(struct loader *loader)
 {
     lua_State *L = loader->L;
     struct command command = {.loader = loader, .table = lua_gettop(L)};
-    const char *name = load_string(loader, command.table, "name");
-    int line = name ? load_line_of_member(loader, "name", name) : 0;
-    command.line = line ? line : 1;
-    snprintf(command.what, sizeof(command.what), "command %.80s", name ? name : "?");
-    load_check_keys(loader, command.table, command_keys, false, command.line, command.what);
-    if (name == NULL || !load_good_name(name, "_-"))
-        fault_at(&command, "name", "'name' must be [a-z0-9][a-z0-9_-]*");
-    else if (is_taken(loader, name))
-        fault_at(&command, "name", "the name is taken already");
+    begin_command(loader, load_string(loader, command.table, "name"));
+    load_check_keys(loader, command.table, command_keys, false);
     if (load_push(L, command.table, "description") == LUA_TNIL)
-        fault_at(&command, "name", "'description' is missing");
+        load_fault_at(loader, NULL, "'description' is missing");
     lua_pop(L, 1);
-    load_int(loader, command.table, "timeout_ms", 0, 0, TIMEOUT_MAX_MS, command.line, command.what);
+    load_int(loader, command.table, "timeout_ms", 0, 0, TIMEOUT_MAX_MS);
     if (load_push(L, command.table, "params") == LUA_TTABLE)
-        load_params(loader, lua_gettop(L), command.line, command.what, &command.params);
+        load_params(loader, lua_gettop(L), &command.params);
     lua_pop(L, 1);
     check_action(&command);
+    lua_pushinteger(L, loader->subject.line);
+    load_set(L, command.table, "line");
     load_list(loader, command.table, loader->vm->commands);
 }
 
@@ -157,7 +225,8 @@ void load_commands(struct loader *loader)
     if (loader->options->commands_file == NULL || !load_chunk(loader, loader->options->commands_file))
         return;
     int table = lua_gettop(L);
-    load_check_keys(loader, table, no_keys, true, 1, "commands");
+    load_subject_file(loader, "commands");
+    load_check_keys(loader, table, no_keys, true);
     size_t count = lua_rawlen(L, table);
     for (size_t i = 1; i <= count; i++) {
         if (lua_rawgeti(L, table, (lua_Integer)i) == LUA_TTABLE)

@@ -33,7 +33,8 @@ static void load_group(struct loader *loader, const char *file_name)
     lua_State *L = loader->L;
     const struct script_options *options = loader->options;
     int table = lua_gettop(L);
-    load_check_keys(loader, table, group_keys, false, 1, "group");
+    load_subject_file(loader, "group");
+    load_check_keys(loader, table, group_keys, false);
     struct group group = {
         .name = load_string(loader, table, "name"),
         .description = load_string(loader, table, "description"),
@@ -42,14 +43,13 @@ static void load_group(struct loader *loader, const char *file_name)
         .public_routes = load_bool(L, table, "public_routes", false),
     };
     if (group.name == NULL || !load_good_name(group.name, "_")) {
-        load_fault(loader, 1, "group: 'name' must be [a-z0-9_]+");
+        load_fault_at(loader, "name", "'name' must be [a-z0-9_]+");
         return;
     }
     if (strcmp(group.name, file_name) != 0)
-        load_fault(loader, load_line_of_member(loader, "name", group.name),
-                   "group: its name must be that of its file, '%s'", file_name);
+        load_fault_at(loader, "name", "its name must be that of its file, '%s'", file_name);
     if (group.description == NULL)
-        load_fault(loader, 1, "group %s: 'description' is missing", group.name);
+        load_fault_at(loader, NULL, "'description' is missing");
     if (find_group(loader->generation, group.name) != NULL)
         return; /* told above: one of the two is in the wrong file */
     bool wanted = options->enabled_groups ? listed(options->enabled_groups, group.name) : group.default_on;
@@ -60,16 +60,31 @@ static void load_group(struct loader *loader, const char *file_name)
     loader->generation->groups[loader->generation->group_count++] = group;
 }
 
+void load_group_names(const struct loader *loader, char *out, size_t size)
+{
+    size_t len = (size_t)snprintf(out, size, "%s", loader->generation->group_count > 0 ? "" : "none");
+    for (size_t i = 0; i < loader->generation->group_count && len < size; i++)
+        len += (size_t)snprintf(out + len, size - len, "%s%s", i ? ", " : "", loader->generation->groups[i].name);
+}
+
 static void check_names(struct loader *loader, const char *const *names, const char *key)
 {
-    char known[512] = "";
-    size_t len = 0;
-    for (size_t i = 0; i < loader->generation->group_count && len < sizeof(known); i++)
-        len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", i ? ", " : "",
-                                loader->generation->groups[i].name);
+    char known[512];
+    load_group_names(loader, known, sizeof(known));
     for (; names != NULL && *names != NULL; names++) {
         if (find_group(loader->generation, *names) == NULL)
             faults_add(loader->faults, "configuration", 0, "%s: unknown group '%s' (known: %s)", key, *names, known);
+    }
+}
+
+/* Else an operator would believe that they are off. */
+static void check_disabled(struct loader *loader)
+{
+    const char *const *names = loader->options->disabled_groups;
+    for (; names != NULL && *names != NULL; names++) {
+        const struct group *group = find_group(loader->generation, *names);
+        if (group != NULL && group->always_on)
+            faults_add(loader->faults, "configuration", 0, "disabled_groups: %s is always on", *names);
     }
 }
 
@@ -91,4 +106,5 @@ void load_groups(struct loader *loader)
     }
     check_names(loader, loader->options->enabled_groups, "enabled_groups");
     check_names(loader, loader->options->disabled_groups, "disabled_groups");
+    check_disabled(loader);
 }

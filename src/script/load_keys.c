@@ -1,32 +1,10 @@
 /* Members of declaration tables: which may stand there, of which type, and reading them raw. Called by the load_*.c
  * files. */
 #include "script/load.h"
+#include "script/nearest.h"
 
 #include <lauxlib.h>
 #include <string.h>
-
-/* How many letters must be changed, added or left out; 3 stands for many. */
-static int distance(const char *a, const char *b)
-{
-    enum { LONGEST = 24 };
-    size_t a_len = strlen(a), b_len = strlen(b);
-    if (a_len > LONGEST || b_len > LONGEST)
-        return 3;
-    int row[LONGEST + 1];
-    for (size_t j = 0; j <= b_len; j++)
-        row[j] = (int)j;
-    for (size_t i = 1; i <= a_len; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i;
-        for (size_t j = 1; j <= b_len; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            int shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = change < shift ? change : shift;
-        }
-    }
-    return row[b_len] < 3 ? row[b_len] : 3;
-}
 
 static const struct key *find_key(const struct key *keys, const char *name)
 {
@@ -37,20 +15,13 @@ static const struct key *find_key(const struct key *keys, const char *name)
     return NULL;
 }
 
-static void fault_unknown(struct loader *loader, const struct key *keys, const char *name, int line, const char *what)
+static void fault_unknown(struct loader *loader, const struct key *keys, const char *name)
 {
-    const char *nearest = NULL;
-    int best = 3;
-    for (; keys->name != NULL; keys++) {
-        int steps = distance(keys->name, name);
-        if (steps < best) {
-            best = steps;
-            nearest = keys->name;
-        }
-    }
-    int own_line = load_line_of_key(loader, name, line);
-    load_fault(loader, own_line ? own_line : line, "%s: unknown key '%.60s'%s%s%s", what, name,
-               nearest ? " (did you mean '" : "", nearest ? nearest : "", nearest ? "'?)" : "");
+    struct nearest nearest;
+    nearest_init(&nearest, name);
+    for (; keys->name != NULL; keys++)
+        nearest_offer(&nearest, keys->name);
+    load_fault_at(loader, name, "unknown key '%.60s'%s", name, nearest_hint(&nearest));
 }
 
 static bool fits(lua_State *L, int index, enum key_type type)
@@ -72,7 +43,7 @@ static bool fits(lua_State *L, int index, enum key_type type)
     return true;
 }
 
-void load_check_keys(struct loader *loader, int table, const struct key *keys, bool list, int line, const char *what)
+void load_check_keys(struct loader *loader, int table, const struct key *keys, bool list)
 {
     static const char *const type_names[] = {"anything",      "a string", "an integer",
                                              "true or false", "a table",  "a function"};
@@ -81,18 +52,17 @@ void load_check_keys(struct loader *loader, int table, const struct key *keys, b
         if (list && lua_isinteger(L, -2))
             continue;
         if (lua_type(L, -2) != LUA_TSTRING) {
-            load_fault(loader, line, "%s: a key is no string", what);
+            load_fault_at(loader, NULL, "a key is no string");
             continue;
         }
         const char *name = lua_tostring(L, -2);
         const struct key *key = find_key(keys, name);
-        if (key == NULL) {
-            fault_unknown(loader, keys, name, line, what);
-        } else if (!fits(L, -1, key->type)) {
-            int own_line = load_line_of_key(loader, name, line);
-            load_fault(loader, own_line ? own_line : line, "%s: '%s' must be %s, not a %s", what, name,
-                       type_names[key->type], luaL_typename(L, -1));
-        }
+        if (key == NULL)
+            fault_unknown(loader, keys, name);
+        else if (!fits(L, -1, key->type))
+            load_fault_at(loader, name, "'%s' must be %s, not a %s", name, type_names[key->type], luaL_typename(L, -1));
+        else if (key->type == KEY_STRING && strlen(lua_tostring(L, -1)) != lua_rawlen(L, -1))
+            load_fault_at(loader, name, "'%s' holds a NUL byte", name);
     }
 }
 
@@ -134,7 +104,7 @@ bool load_bool(lua_State *L, int table, const char *name, bool dflt)
 }
 
 lua_Integer load_int(struct loader *loader, int table, const char *name, lua_Integer dflt, lua_Integer min,
-                     lua_Integer max, int line, const char *what)
+                     lua_Integer max)
 {
     lua_State *L = loader->L;
     lua_Integer value = dflt;
@@ -142,9 +112,8 @@ lua_Integer load_int(struct loader *loader, int table, const char *name, lua_Int
     if (fits(L, -1, KEY_INTEGER)) {
         value = lua_tointeger(L, -1);
         if (value < min || value > max) {
-            int own_line = load_line_of_key(loader, name, line);
-            load_fault(loader, own_line ? own_line : line, "%s: '%s' is %lld, which is not between %lld and %lld", what,
-                       name, (long long)value, (long long)min, (long long)max);
+            load_fault_at(loader, name, "'%s' is %lld, which is not between %lld and %lld", name, (long long)value,
+                          (long long)min, (long long)max);
             value = dflt;
         }
     }

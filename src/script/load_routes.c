@@ -26,34 +26,48 @@ static const struct key pack_file_keys[] = {
 struct entry {
     struct loader *loader;
     int table; /* its place on the stack */
-    int line;
-    char what[140];
+    bool method_known;
     const char *file_group, *pack; /* NULL where there is none */
     struct route *route;
     struct route_path path;
 };
 
-static void fault_at(const struct entry *entry, const char *key, const char *text)
+/* Makes the entry the subject of what follows: found by its name, else by its path, else by its handler. */
+static void begin_entry(struct entry *entry)
 {
-    int line = load_line_of_key(entry->loader, key, entry->line);
-    load_fault(entry->loader, line ? line : entry->line, "%s: %s", entry->what, text);
+    struct loader *loader = entry->loader;
+    const struct route *route = entry->route;
+    int named = 1, placed = 1; /* which occurrence is ours, where others of this file have the same */
+    char what[120];
+    for (size_t i = 0; i < loader->generation->route_count; i++) {
+        const struct route *other = loader->generation->routes[i];
+        if (strcmp(other->file, route->file) != 0)
+            continue;
+        named += other->name && route->name && strcmp(other->name, route->name) == 0;
+        placed += other->path && route->path && strcmp(other->path, route->path) == 0;
+    }
+    snprintf(what, sizeof(what), "route %.100s", route->name ? route->name : route->path ? route->path : "?");
+    load_subject_file(loader, what);
+    if ((route->name && load_subject_find(loader, what, "name", route->name, named)) ||
+        (route->path && load_subject_find(loader, what, "path", route->path, placed)))
+        return;
+    lua_Debug ar;
+    if (load_push(loader->L, entry->table, "handler") == LUA_TFUNCTION) {
+        lua_getinfo(loader->L, ">S", &ar);
+        loader->subject.line = ar.linedefined > 0 ? ar.linedefined : 1;
+    } else {
+        lua_pop(loader->L, 1);
+    }
 }
 
-/* Where the entry is written: the line of its name, else of its path, else of its handler. */
-static int find_line(struct loader *loader, int table, const char *name, const char *path)
+static void check_present(struct entry *entry)
 {
-    lua_State *L = loader->L;
-    int line = name ? load_line_of_member(loader, "name", name) : 0;
-    if (line == 0 && path != NULL)
-        line = load_line_of_member(loader, "path", path);
-    if (line == 0 && load_push(L, table, "handler") == LUA_TFUNCTION) {
-        lua_Debug ar;
-        lua_getinfo(L, ">S", &ar);
-        return ar.linedefined > 0 ? ar.linedefined : 1;
+    static const char *const required[] = {"method", "path", "name", "summary", "handler"};
+    for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
+        if (load_push(entry->loader->L, entry->table, required[i]) == LUA_TNIL)
+            load_fault_at(entry->loader, NULL, "'%s' is missing", required[i]);
+        lua_pop(entry->loader->L, 1);
     }
-    if (line == 0)
-        lua_pop(L, 1);
-    return line ? line : 1;
 }
 
 static void read_identity(struct entry *entry)
@@ -61,64 +75,66 @@ static void read_identity(struct entry *entry)
     struct loader *loader = entry->loader;
     struct route *route = entry->route;
     struct err err;
-    char *method = load_string(loader, entry->table, "method");
-    if (method == NULL || method_parse(method, &route->method) != 0)
-        fault_at(entry, "method", "'method' must be GET, POST, PUT, PATCH or DELETE");
-    if (route->name == NULL || !load_good_name(route->name, "_."))
-        fault_at(entry, "name", "'name' must be [a-z0-9_.]+, as in files.read");
-    if (route->path == NULL) {
-        fault_at(entry, "path", "'path' is missing");
-    } else if (load_route_path(route->path, &entry->path, &err) != 0) {
-        char text[400];
-        snprintf(text, sizeof(text), "the path '%.60s' %s", route->path, err.text);
-        fault_at(entry, "path", text);
+    const char *method = load_string(loader, entry->table, "method");
+    entry->method_known = method != NULL && method_parse(method, &route->method) == 0;
+    if (method != NULL && !entry->method_known)
+        load_fault_at(loader, "method", "'method' must be GET, POST, PUT, PATCH or DELETE");
+    if (route->name != NULL && !load_good_name(route->name, "_."))
+        load_fault_at(loader, "name", "'name' must be [a-z0-9_.]+, as in files.read");
+    if (route->path != NULL && load_route_path(route->path, &entry->path, &err) != 0) {
+        load_fault_at(loader, "path", "the path '%.60s' %s", route->path, err.text);
         entry->path = (struct route_path){0}; /* no use to look at its parameters */
     }
 }
 
+static void fault_unknown_group(struct loader *loader, const char *name)
+{
+    char known[256];
+    load_group_names(loader, known, sizeof(known));
+    load_fault_at(loader, "group", "unknown group '%.60s' (known: %s; a group is a file of lua/groups)", name, known);
+}
+
 static void read_group(struct entry *entry)
 {
-    struct generation *generation = entry->loader->generation;
-    const char *name = load_string(entry->loader, entry->table, "group");
+    struct loader *loader = entry->loader;
+    const struct generation *generation = loader->generation;
+    const char *name = load_string(loader, entry->table, "group");
     if (name == NULL)
         name = entry->file_group;
     for (size_t i = 0; name != NULL && i < generation->group_count; i++) {
         if (strcmp(generation->groups[i].name, name) == 0)
             entry->route->group = &generation->groups[i];
     }
-    if (name == NULL) {
-        fault_at(entry, "group", "names no group, and its file does not either");
-    } else if (entry->route->group == NULL) {
-        char text[120];
-        snprintf(text, sizeof(text), "unknown group '%.60s'", name);
-        fault_at(entry, "group", text);
-    } else if (!entry->route->auth_required && !entry->route->group->public_routes) {
-        char text[160];
-        snprintf(text, sizeof(text), "auth_required = false is not allowed in the group %.60s", name);
-        fault_at(entry, "auth_required", text);
-    }
+    if (name == NULL)
+        load_fault_at(loader, NULL, "names no group, and its file does not either");
+    else if (entry->route->group == NULL)
+        fault_unknown_group(loader, name);
+    else if (!entry->route->auth_required && !entry->route->group->public_routes)
+        load_fault_at(loader, "auth_required", "auth_required = false is not allowed in the group %.60s", name);
 }
 
 static void read_body(struct entry *entry)
 {
     struct loader *loader = entry->loader;
     struct route *route = entry->route;
+    bool takes_body = route->method == METHOD_POST || route->method == METHOD_PUT || route->method == METHOD_PATCH;
     const char *body = load_string(loader, entry->table, "body");
     if (body == NULL)
-        body = route->method == METHOD_POST || route->method == METHOD_PUT || route->method == METHOD_PATCH ? "json"
-                                                                                                            : "none";
+        body = takes_body ? "json" : "none";
     if (strcmp(body, "json") == 0)
         route->body = ROUTE_BODY_JSON;
     else if (strcmp(body, "stream") == 0)
         route->body = ROUTE_BODY_STREAM;
     else if (strcmp(body, "none") != 0)
-        fault_at(entry, "body", "'body' must be json, stream or none");
+        load_fault_at(loader, "body", "'body' must be json, stream or none");
+    if (route->body != ROUTE_BODY_NONE && !takes_body && entry->method_known)
+        load_fault_at(loader, "body", "a %s takes no body: its parameters come from the path and the query",
+                      method_name(route->method));
     lua_Integer dflt = route->body == ROUTE_BODY_STREAM ? INT64_MAX : JSON_BODY_LIMIT;
-    route->body_limit_bytes =
-        (size_t)load_int(loader, entry->table, "body_limit", dflt, 0, INT64_MAX, entry->line, entry->what);
+    route->body_limit_bytes = (size_t)load_int(loader, entry->table, "body_limit", dflt, 0, INT64_MAX);
     route->rest = load_string(loader, entry->table, "rest");
     if (route->rest != NULL && schema_field_find(&route->params, route->rest, strlen(route->rest)) != NULL)
-        fault_at(entry, "rest", "'rest' bears the name of a parameter");
+        load_fault_at(loader, "rest", "'rest' bears the name of a parameter");
     lua_pushstring(loader->L, body);
     load_set(loader->L, entry->table, "body");
 }
@@ -129,20 +145,43 @@ static void read_params(struct entry *entry)
     struct route *route = entry->route;
     route->params.type = SCHEMA_OBJECT;
     if (load_push(loader->L, entry->table, "params") == LUA_TTABLE)
-        load_params(loader, lua_gettop(loader->L), entry->line, entry->what, &route->params);
+        load_params(loader, lua_gettop(loader->L), &route->params);
     lua_pop(loader->L, 1);
     for (size_t i = 0; i < entry->path.param_count; i++) {
         const char *name = entry->path.params[i];
         struct schema_field *field = schema_field_find(&route->params, name, strlen(name));
         if (field == NULL) {
-            char text[ROUTE_PATH_MAX + 60];
-            snprintf(text, sizeof(text), "the path parameter {%s} has no schema in params", name);
-            fault_at(entry, "path", text);
+            load_fault_at(loader, "path", "the path parameter {%s} has no schema in params", name);
         } else if (field->schema.dflt != NULL) {
-            fault_at(entry, name, "a path parameter is always there: it takes no default");
+            load_fault_in(loader, "params", name, "params.%s is always there, in the path: it takes no default", name);
         } else {
             field->schema.required = true;
         }
+    }
+}
+
+static bool in_path(const struct entry *entry, const char *name)
+{
+    for (size_t i = 0; i < entry->path.param_count; i++) {
+        if (strcmp(entry->path.params[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What comes as text, from the path or the query, is never taken for an array or object. */
+static void check_sources(struct entry *entry)
+{
+    const struct route *route = entry->route;
+    for (size_t i = 0; i < route->params.field_count; i++) {
+        const char *name = route->params.fields[i].name;
+        enum schema_type type = route->params.fields[i].schema.type;
+        bool plain = type != SCHEMA_ARRAY && type != SCHEMA_OBJECT && type != SCHEMA_MAP;
+        bool path = in_path(entry, name);
+        if (!plain && (path || route->body != ROUTE_BODY_JSON))
+            load_fault_in(entry->loader, "params", name,
+                          "params.%.60s comes from the %s: it cannot be an array, object or map", name,
+                          path ? "path" : "query");
     }
 }
 
@@ -151,16 +190,14 @@ static void check_answers(struct entry *entry)
     struct loader *loader = entry->loader;
     lua_State *L = loader->L;
     if (load_push(L, entry->table, "returns") == LUA_TTABLE)
-        load_returns(loader, lua_gettop(L), entry->line, entry->what);
+        load_returns(loader, lua_gettop(L));
     lua_pop(L, 1);
     if (load_push(L, entry->table, "errors") == LUA_TTABLE) {
         int list = lua_gettop(L);
         for (lua_pushnil(L); lua_next(L, list); lua_pop(L, 1)) {
             const char *code = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-            char text[120];
-            snprintf(text, sizeof(text), "unknown error code '%.60s'", code ? code : "(no string)");
             if (code == NULL || err_code_find(code) == ERR_NONE)
-                fault_at(entry, "errors", text);
+                load_fault_at(loader, "errors", "unknown error code '%.60s'", code ? code : "(no string)");
         }
     }
     lua_pop(L, 1);
@@ -169,33 +206,27 @@ static void check_answers(struct entry *entry)
 static void read_handler(struct entry *entry)
 {
     lua_State *L = entry->loader->L;
-    if (load_push(L, entry->table, "handler") == LUA_TFUNCTION) {
+    if (load_push(L, entry->table, "handler") == LUA_TFUNCTION)
         entry->route->handler_ref = luaL_ref(L, LUA_REGISTRYINDEX);
-        return;
-    }
-    if (lua_isnil(L, -1))
-        fault_at(entry, "handler", "'handler' is missing");
-    lua_pop(L, 1);
+    else
+        lua_pop(L, 1);
 }
 
 static void check_unique(const struct entry *entry)
 {
-    const struct generation *generation = entry->loader->generation;
+    struct loader *loader = entry->loader;
+    const struct generation *generation = loader->generation;
     for (size_t i = 0; i < generation->route_count; i++) {
         const struct route *other = generation->routes[i];
         struct route_path path;
         struct err err;
-        char text[320];
-        if (other->name != NULL && entry->route->name != NULL && strcmp(other->name, entry->route->name) == 0) {
-            snprintf(text, sizeof(text), "the name is taken already (%s:%d)", other->file, other->line);
-            fault_at(entry, "name", text);
-        }
+        if (other->name != NULL && entry->route->name != NULL && strcmp(other->name, entry->route->name) == 0)
+            load_fault_at(loader, "name", "the name is taken already (%s:%d)", other->file, other->line);
         if (entry->path.shape[0] == '\0' || other->path == NULL || other->method != entry->route->method ||
             load_route_path(other->path, &path, &err) != 0 || strcmp(path.shape, entry->path.shape) != 0)
             continue;
-        snprintf(text, sizeof(text), "%s %.80s is taken already by %.60s (%s:%d)", method_name(other->method),
-                 entry->route->path, other->name ? other->name : "another route", other->file, other->line);
-        fault_at(entry, "path", text);
+        load_fault_at(loader, "path", "%s %.80s is taken already by %.60s (%s:%d)", method_name(other->method),
+                      entry->route->path, other->name ? other->name : "another route", other->file, other->line);
     }
 }
 
@@ -249,23 +280,22 @@ static void load_route(struct loader *loader, const char *file_group, const char
     route->name = load_string(loader, entry.table, "name");
     route->path = load_string(loader, entry.table, "path");
     route->file = load_strdup(loader, loader->source.display);
-    route->line = entry.line = find_line(loader, entry.table, route->name, route->path);
     route->pack = pack ? load_strdup(loader, pack) : NULL;
-    snprintf(entry.what, sizeof(entry.what), "route %.100s",
-             route->name   ? route->name
-             : route->path ? route->path
-                           : "?");
+    begin_entry(&entry);
+    route->line = loader->subject.line;
 
-    load_check_keys(loader, entry.table, route_keys, false, entry.line, entry.what);
+    load_check_keys(loader, entry.table, route_keys, false);
+    check_present(&entry);
     route->auth_required = load_bool(L, entry.table, "auth_required", true);
     route->streaming = load_bool(L, entry.table, "streaming", false);
-    route->status = (int)load_int(loader, entry.table, "status", 200, 200, 599, entry.line, entry.what);
-    route->deadline_ms =
-        (unsigned)load_int(loader, entry.table, "deadline_ms", DEADLINE_MS, 1, DEADLINE_MAX_MS, entry.line, entry.what);
+    route->status = (int)load_int(loader, entry.table, "status", 200, 200, 599);
+    route->deadline_ms = (unsigned)load_int(loader, entry.table, "deadline_ms", DEADLINE_MS, 1, DEADLINE_MAX_MS);
     read_identity(&entry);
     read_group(&entry);
     read_params(&entry);
     read_body(&entry);
+    if (entry.method_known)
+        check_sources(&entry);
     check_answers(&entry);
     read_handler(&entry);
     check_unique(&entry);
@@ -279,7 +309,8 @@ static void load_entries(struct loader *loader, const char *pack)
 {
     lua_State *L = loader->L;
     int table = lua_gettop(L);
-    load_check_keys(loader, table, pack ? pack_file_keys : routes_file_keys, true, 1, pack ? "pack" : "routes");
+    load_subject_file(loader, pack ? "pack" : "routes");
+    load_check_keys(loader, table, pack ? pack_file_keys : routes_file_keys, true);
     const char *group = load_string(loader, table, "group");
     size_t count = lua_rawlen(L, table);
     if (count == 0)
@@ -307,7 +338,8 @@ static void load_pack(struct loader *loader, const char *name)
             len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", len ? ", " : "", *known);
     }
     if (path == NULL || !found) {
-        faults_add(loader->faults, "configuration", 0, "packs: unknown pack '%s' (known: %s)", name, list);
+        faults_add(loader->faults, "configuration", 0, "packs: unknown pack '%s' (known: %s)", name,
+                   len > 0 ? list : "none");
         return;
     }
     if (!load_chunk(loader, path))

@@ -1,12 +1,9 @@
-/* Source files of the tables: finding them, running them, and telling in which line something stands. Called by the
- * other load_*.c files. */
+/* Source files of the tables: finding them and running them. Called by the other load_*.c files. */
 #include "script/load.h"
 
 #include "script/budget.h"
 #include "script/failure.h"
-#include "script/sandbox.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <lauxlib.h>
@@ -23,6 +20,49 @@ void load_fault(struct loader *loader, int line, const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     faults_add(loader->faults, loader->source.display, line, "%s", text);
+}
+
+/* The message handler of a chunk: keeps the place of an error whose value does not tell it. Those of tables, nil, and
+ * the end of the time for loading do not. */
+static int on_error(lua_State *L)
+{
+    struct loader *loader = lua_touserdata(L, lua_upvalueindex(1));
+    lua_Debug ar;
+    loader->raised.line = 0;
+    for (int level = 1; loader->raised.line <= 0 && lua_getstack(L, level, &ar); level++) {
+        if (lua_getinfo(L, "Sl", &ar) == 0 || ar.currentline <= 0 || ar.source[0] != '@')
+            continue;
+        loader->raised.line = ar.currentline;
+        snprintf(loader->raised.file, sizeof(loader->raised.file), "%s", ar.source + 1);
+    }
+    return 1;
+}
+
+/* As sandbox_run, with our message handler. */
+static int run_chunk(struct loader *loader, const char *source, size_t len, const char *chunk_name)
+{
+    lua_State *L = loader->L;
+    loader->raised.line = 0;
+    lua_pushlightuserdata(L, loader);
+    lua_pushcclosure(L, on_error, 1);
+    int handler = lua_gettop(L);
+    int status = luaL_loadbufferx(L, source, len, chunk_name, "t");
+    if (status == LUA_OK) {
+        loader->vm->requiring++;
+        status = lua_pcall(L, 0, 1, handler);
+        loader->vm->requiring--;
+    }
+    lua_remove(L, handler);
+    return status;
+}
+
+/* A fault where the last error was raised. */
+static void add_raised(struct loader *loader, const char *text)
+{
+    if (loader->raised.line > 0)
+        faults_add(loader->faults, loader->raised.file, loader->raised.line, "%s", text);
+    else
+        load_fault(loader, 1, "%s", text);
 }
 
 /* Lua's messages begin with "file:line: ", maybe of a module that the file requires. */
@@ -45,7 +85,15 @@ static void add_lua_error(struct loader *loader)
             return;
         }
     }
-    load_fault(loader, 1, "%s", text);
+    add_raised(loader, text);
+}
+
+static void add_out_of_time(struct loader *loader)
+{
+    char text[100];
+    snprintf(text, sizeof(text), "the tables take more than %u ms of computing to load",
+             loader->vm->limits.load_cpu_ms);
+    add_raised(loader, text);
 }
 
 bool load_chunk(struct loader *loader, const char *path)
@@ -71,12 +119,12 @@ bool load_chunk(struct loader *loader, const char *path)
         return false;
     }
     loader->source.text = kept;
-    loader->source.len = len;
-    int status = sandbox_run(L, kept, len, chunk_name);
+    load_subject_file(loader, "file");
+    int status = run_chunk(loader, kept, len, chunk_name);
     lua_remove(L, -2);
     if (budget_expired()) {
         loader->stop = true;
-        load_fault(loader, 1, "the tables take more than %u ms of computing to load", loader->vm->limits.load_cpu_ms);
+        add_out_of_time(loader);
     } else if (status == LUA_ERRMEM) {
         load_fault(loader, 1, "out of memory: all tables together may take %zu bytes", loader->vm->ceiling_bytes);
     } else if (status != LUA_OK) {
@@ -125,68 +173,4 @@ char **load_names(struct loader *loader, const char *folder)
     }
     free(entries);
     return names;
-}
-
-static const char *line_start(const struct loader *loader, int line)
-{
-    const char *at = loader->source.text;
-    while (line-- > 1 && at != NULL) {
-        at = strchr(at, '\n');
-        at = at ? at + 1 : NULL;
-    }
-    return at;
-}
-
-static int line_of(const struct loader *loader, const char *where)
-{
-    int line = 1;
-    for (const char *at = loader->source.text; at < where; at++)
-        line += *at == '\n';
-    return line;
-}
-
-static bool is_word(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-/* Whether `key =` stands right before `at`. */
-static bool follows_key(const struct loader *loader, const char *at, const char *key)
-{
-    const char *start = loader->source.text;
-    size_t len = strlen(key);
-    while (at > start && isspace((unsigned char)at[-1]))
-        at--;
-    if (at == start || *--at != '=')
-        return false;
-    while (at > start && isspace((unsigned char)at[-1]))
-        at--;
-    return (size_t)(at - start) >= len && strncmp(at - len, key, len) == 0 &&
-           (at - len == start || !is_word(at[-(ptrdiff_t)len - 1]));
-}
-
-int load_line_of_member(const struct loader *loader, const char *key, const char *text)
-{
-    size_t len = strlen(text);
-    for (const char *at = loader->source.text; len > 0 && (at = strstr(at, text)) != NULL; at += len) {
-        bool quoted = at > loader->source.text && (at[-1] == '"' || at[-1] == '\'') && at[len] == at[-1];
-        if (quoted && follows_key(loader, at - 1, key))
-            return line_of(loader, at);
-    }
-    return 0;
-}
-
-int load_line_of_key(const struct loader *loader, const char *key, int from)
-{
-    const char *at = line_start(loader, from);
-    size_t len = strlen(key);
-    while (at != NULL && len > 0 && (at = strstr(at, key)) != NULL) {
-        bool whole = at == loader->source.text || !is_word(at[-1]);
-        const char *after = at + len;
-        after += strspn(after, "\"'] \t");
-        if (whole && after[0] == '=' && after[1] != '=')
-            return line_of(loader, at);
-        at += len;
-    }
-    return 0;
 }

@@ -3,7 +3,7 @@
 #include "script/bindings.h"
 #include "script/budget.h"
 #include "script/marks.h"
-#include "script/vm.h"
+#include "script/task_state.h"
 
 #include <lauxlib.h>
 #include <string.h>
@@ -29,7 +29,13 @@ void lua_mark_array(lua_State *L, int index)
 
 bool lua_is_array(lua_State *L, int index)
 {
-    return lua_istable(L, index) && (mark_has(L, index, vm_of(L)->array_meta) || lua_rawlen(L, index) > 0);
+    if (!lua_istable(L, index))
+        return false;
+    lua_pushvalue(L, index);
+    lua_thaw(L, -1);
+    bool is = mark_has(L, -1, vm_of(L)->array_meta) || lua_rawlen(L, -1) > 0;
+    lua_pop(L, 1);
+    return is;
 }
 
 /* ---- value tree to Lua ---- */
@@ -216,8 +222,7 @@ static int write_table(struct writer *w, int index, int depth)
 {
     if (depth > JSON_DEPTH_MAX || !lua_checkstack(w->L, 8))
         return err_set(w->err, ERR_INTERNAL, "a table contains itself, or is nested over %d deep", JSON_DEPTH_MAX);
-    if (budget_expired()) /* shared tables can make a short table a very long text */
-        return err_set(w->err, ERR_HANDLER_TIMEOUT, "the time for computing is over");
+    lua_thaw(w->L, index);
     lua_Integer count = (lua_Integer)lua_rawlen(w->L, index);
     bool marked = mark_has(w->L, index, w->vm->array_meta);
     if (!marked && count == 0)
@@ -230,7 +235,10 @@ static int write_table(struct writer *w, int index, int depth)
 static int write_value(struct writer *w, int index, int depth)
 {
     lua_State *L = w->L;
+    const char *text;
     size_t len;
+    if (budget_expired()) /* a table may be long, and shared tables make a short one a very long text */
+        return err_set(w->err, ERR_HANDLER_TIMEOUT, "the time for computing is over");
     switch (lua_type(L, index)) {
     case LUA_TNIL:
         return put(w, "null", 4);
@@ -241,15 +249,16 @@ static int write_value(struct writer *w, int index, int depth)
                                     : json_write_double(w->out, lua_tonumber(L, index)) != 0)
             return full(w);
         return 0;
-    case LUA_TSTRING: {
-        const char *text = lua_tolstring(L, index, &len);
+    case LUA_TSTRING:
+        text = lua_tolstring(L, index, &len);
         return json_write_string(w->out, text, len) == 0 ? 0 : full(w);
-    }
     case LUA_TTABLE:
         return write_table(w, index, depth + 1);
     default:
         if (lua_is_null(L, index))
             return put(w, "null", 4);
+        if (raw_json_view(L, index, &text, &len))
+            return put(w, text, len);
         return err_set(w->err, ERR_INTERNAL, "a %s is not JSON", luaL_typename(L, index));
     }
 }

@@ -84,6 +84,7 @@ static int convert(lua_State *L, int index, struct arena *arena, int depth, stru
         if (depth >= JSON_DEPTH_MAX || !lua_checkstack(L, 8))
             return err_set(err, ERR_INVALID_REQUEST, "a table contains itself, or is nested over %d deep",
                            JSON_DEPTH_MAX);
+        lua_thaw(L, index);
         return lua_is_array(L, index) ? convert_array(L, index, arena, depth + 1, out, err)
                                       : convert_object(L, index, arena, depth + 1, out, err);
     default:

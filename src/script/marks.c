@@ -69,6 +69,7 @@ void marks_open(lua_State *L, struct vm *vm)
     request_ud_open(L, vm);
     out_open(L, vm);
     file_ud_open(L, vm);
+    raw_json_open(L, vm);
     lua_newtable(L);
     vm->modules = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_newtable(L);

@@ -8,19 +8,24 @@
 #include <lauxlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 200, STEPS_BETWEEN_LOOKS = 4096, CAPTURE_OPEN = -1 };
+enum { DEPTH_MAX = 200, WORK_BETWEEN_LOOKS = 4096, CAPTURE_OPEN = -1 };
 
 static const char *match(struct pattern *p, const char *at, const char *item);
 
-static void step(struct pattern *p)
+void pattern_work(struct pattern *p, size_t work)
 {
-    if (++p->steps % STEPS_BETWEEN_LOOKS == 0 && budget_expired())
+    p->work += work;
+    if (p->work < WORK_BETWEEN_LOOKS)
+        return;
+    p->work = 0;
+    if (budget_expired())
         luaL_error(p->L, "the time for computing is over");
 }
 
 /* The end of the single-character class that begins at item. */
 static const char *class_end(struct pattern *p, const char *item)
 {
+    const char *set = item;
     char first = *item++;
     if (first == '%') {
         if (item == p->pattern_end)
@@ -37,6 +42,7 @@ static const char *class_end(struct pattern *p, const char *item)
         if (*item++ == '%' && item < p->pattern_end)
             item++;
     } while (item == p->pattern_end || *item != ']');
+    pattern_work(p, (size_t)(item - set)); /* a set may be as long as memory is */
     return item + 1;
 }
 
@@ -104,7 +110,7 @@ static bool in_set(unsigned char c, const char *set, const char *last)
     return !wanted;
 }
 
-static bool matches_one(const struct pattern *p, const char *at, const char *item, const char *item_end)
+static bool matches_one(struct pattern *p, const char *at, const char *item, const char *item_end)
 {
     if (at >= p->subject_end)
         return false;
@@ -115,6 +121,7 @@ static bool matches_one(const struct pattern *p, const char *at, const char *ite
     case '%':
         return in_class(c, (unsigned char)item[1]);
     case '[':
+        pattern_work(p, (size_t)(item_end - item));
         return in_set(c, item, item_end - 1);
     default:
         return (unsigned char)*item == c;
@@ -130,7 +137,7 @@ static const char *match_balance(struct pattern *p, const char *at, const char *
         return NULL;
     size_t open = 1;
     while (++at < p->subject_end) {
-        step(p);
+        pattern_work(p, 1);
         if (*at == item[1]) {
             if (--open == 0)
                 return at + 1;
@@ -146,7 +153,7 @@ static const char *match_greedy(struct pattern *p, const char *at, const char *i
 {
     ptrdiff_t count = 0;
     while (matches_one(p, at + count, item, item_end)) {
-        step(p);
+        pattern_work(p, 1);
         count++;
     }
     for (; count >= min; count--) {
@@ -202,21 +209,23 @@ static const char *match_again(struct pattern *p, const char *at, char digit)
     ptrdiff_t len = p->captures[index].len;
     if (len == PATTERN_POSITION)
         return NULL;
+    pattern_work(p, (size_t)len / 16);
     return p->subject_end - at >= len && memcmp(p->captures[index].start, at, (size_t)len) == 0 ? at + len : NULL;
 }
 
 /* %f[set]: the border between a character outside the set and one inside; both ends count as '\0'. */
-static bool at_frontier(const struct pattern *p, const char *at, const char *set, const char *set_end)
+static bool at_frontier(struct pattern *p, const char *at, const char *set, const char *set_end)
 {
     unsigned char before = at == p->subject ? '\0' : (unsigned char)at[-1];
     unsigned char here = at == p->subject_end ? '\0' : (unsigned char)*at;
+    pattern_work(p, (size_t)(set_end - set));
     return !in_set(before, set, set_end - 1) && in_set(here, set, set_end - 1);
 }
 
 static const char *match_items(struct pattern *p, const char *at, const char *item)
 {
     while (item != p->pattern_end) {
-        step(p);
+        pattern_work(p, 1);
         if (*item == '(') {
             if (item + 1 < p->pattern_end && item[1] == ')')
                 return open_capture(p, at, item + 2, PATTERN_POSITION);
@@ -292,7 +301,7 @@ void pattern_init(struct pattern *pattern, lua_State *L, const char *subject, si
     pattern->subject = subject;
     pattern->subject_end = subject + subject_len;
     pattern->pattern_end = text + len;
-    pattern->steps = 0;
+    pattern->work = 0;
     pattern->depth = 0;
     pattern->capture_count = 0;
 }
@@ -301,6 +310,7 @@ const char *pattern_match_at(struct pattern *pattern, const char *at, const char
 {
     pattern->capture_count = 0;
     pattern->depth = 0;
+    pattern_work(pattern, 1);
     return match(pattern, at, text);
 }
 

@@ -12,7 +12,7 @@ enum { PATTERN_CAPTURES_MAX = 32, PATTERN_POSITION = -2 };
 struct pattern {
     lua_State *L; /* faults of the pattern and the end of the budget raise here */
     const char *subject, *subject_end, *pattern_end;
-    unsigned steps;
+    size_t work; /* since the budget was looked at */
     int depth;
     int capture_count;
     struct pattern_capture {
@@ -25,6 +25,8 @@ void pattern_init(struct pattern *pattern, lua_State *L, const char *subject, si
                   size_t len);
 /* Matches at `at`, nowhere else: the end of the match, or NULL. text is the pattern without its anchor. */
 const char *pattern_match_at(struct pattern *pattern, const char *at, const char *text);
+/* Counts work of that many steps or bytes; raises once the time is over. */
+void pattern_work(struct pattern *pattern, size_t work);
 /* Pushes capture `index` of a match (from, end); index 0 of a pattern without captures is the whole. */
 void pattern_push_capture(const struct pattern *pattern, int index, const char *from, const char *end);
 /* Pushes all of them (whole: the whole match where there are none); answers how many. */

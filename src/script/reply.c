@@ -9,29 +9,17 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const body_keys[] = {"json", "bytes", "file", "stream", NULL};
+enum { HEADER_MAX_BYTES = 8 * 1024, HEADERS_MAX_BYTES = 16 * 1024 }; /* what the listener has room for */
 
-static bool known_key(const char *key)
-{
-    if (strcmp(key, "status") == 0 || strcmp(key, "headers") == 0)
-        return true;
-    for (const char *const *name = body_keys; *name != NULL; name++) {
-        if (strcmp(key, *name) == 0)
-            return true;
-    }
-    return false;
-}
+static const char *const reply_keys[] = {"status", "headers", "json", "bytes", "file", "stream", NULL};
+static const char *const *const body_keys = reply_keys + 2;
 
 /* reply{status=, headers={}, json=|bytes=|file=|stream=}: mistakes are told where they are made. */
 int reply_mark(lua_State *L)
 {
     int bodies = 0;
-    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_check_keys(L, 1, reply_keys, "reply");
     lua_settop(L, 1);
-    for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
-        if (lua_type(L, -2) != LUA_TSTRING || !known_key(lua_tostring(L, -2)))
-            return luaL_error(L, "reply: unknown key '%s'", luaL_tolstring(L, -2, NULL));
-    }
     for (const char *const *name = body_keys; *name != NULL; name++) {
         lua_pushstring(L, *name);
         bodies += lua_rawget(L, 1) != LUA_TNIL;
@@ -61,6 +49,8 @@ static bool set_headers(lua_State *L, struct task *task, int table)
         return false;
     }
     int headers = lua_gettop(L);
+    size_t all_len = 0;
+    lua_thaw(L, headers);
     for (lua_pushnil(L); lua_next(L, headers); lua_pop(L, 1)) {
         int type = lua_type(L, -1);
         if (lua_type(L, -2) != LUA_TSTRING || (type != LUA_TSTRING && type != LUA_TNUMBER)) {
@@ -69,9 +59,15 @@ static bool set_headers(lua_State *L, struct task *task, int table)
         }
         size_t len;
         const char *name = lua_tostring(L, -2), *value = lua_tolstring(L, -1, &len);
+        all_len += len + lua_rawlen(L, -2);
+        if (len > HEADER_MAX_BYTES || all_len > HEADERS_MAX_BYTES) {
+            task_fail_internal(task, "reply: header '%.100s' makes the headers too large (%d bytes each, %d in all)",
+                               name, HEADER_MAX_BYTES, HEADERS_MAX_BYTES);
+            return false;
+        }
         if (strlen(value) != len || strlen(name) != lua_rawlen(L, -2) ||
             response_header(&task->response, name, value) != 0) {
-            task_fail_internal(task, "reply: header '%s' cannot be sent (controls, a bad name, or too many)", name);
+            task_fail_internal(task, "reply: header '%.100s' cannot be sent (controls, a bad name, or too many)", name);
             return false;
         }
     }

@@ -1,4 +1,5 @@
-/* The global `require`: bindings by name, else lua_dir/NAME.lua, once for each generation. */
+/* The global `require`: bindings by name, else lua_dir/NAME.lua, once for each generation. All requests share what it
+ * answers, so that is read-only for them; what a module keeps to itself (a local that its functions use) is not. */
 #include "script/bindings.h"
 #include "script/sandbox.h"
 #include "script/tables.h"
@@ -90,6 +91,8 @@ int sandbox_require(lua_State *L)
         }
         if (lua_isnil(L, -1))
             lua_pushboolean(L, true); /* as Lua's own does */
+        if (vm->faults == NULL)       /* what is loaded before is frozen once the declarations have been read from it */
+            sandbox_freeze_deep(L);
     }
     lua_pushvalue(L, 1);
     lua_pushvalue(L, -2);

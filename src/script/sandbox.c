@@ -15,70 +15,9 @@
 #include <lualib.h>
 #include <string.h>
 
-static const char frozen_key; /* its address marks the metatables of stand-ins */
+enum { LOAD_PIECE_BYTES = 256, PRINT_MAX_BYTES = 16 * 1024, DATE_FORMAT_MAX_BYTES = 1024 };
 
-static int on_frozen_write(lua_State *L)
-{
-    if (lua_type(L, 2) == LUA_TSTRING)
-        return luaL_error(L, "undeclared global or read-only table: cannot set '%s'", lua_tostring(L, 2));
-    return luaL_error(L, "the table is read-only");
-}
-
-static int frozen_next(lua_State *L)
-{
-    lua_settop(L, 2);
-    lua_replace(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    return lua_next(L, 1) ? 2 : 0;
-}
-
-/* pairs over the stand-in; the table behind it never gets into a script's hands. */
-static int on_frozen_pairs(lua_State *L)
-{
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_pushcclosure(L, frozen_next, 1);
-    lua_pushvalue(L, 1);
-    lua_pushnil(L);
-    return 3;
-}
-
-static int on_frozen_len(lua_State *L)
-{
-    lua_pushinteger(L, (lua_Integer)lua_rawlen(L, lua_upvalueindex(1)));
-    return 1;
-}
-
-void sandbox_freeze(lua_State *L)
-{
-    lua_newtable(L); /* the stand-in */
-    lua_createtable(L, 0, 6);
-    lua_pushvalue(L, -3);
-    lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, on_frozen_write);
-    lua_setfield(L, -2, "__newindex");
-    lua_pushvalue(L, -3);
-    lua_pushcclosure(L, on_frozen_pairs, 1);
-    lua_setfield(L, -2, "__pairs");
-    lua_pushvalue(L, -3);
-    lua_pushcclosure(L, on_frozen_len, 1);
-    lua_setfield(L, -2, "__len");
-    lua_pushboolean(L, false);
-    lua_setfield(L, -2, "__metatable");
-    lua_pushboolean(L, true);
-    lua_rawsetp(L, -2, &frozen_key);
-    lua_setmetatable(L, -2);
-    lua_remove(L, -2);
-}
-
-bool sandbox_is_frozen(lua_State *L, int index)
-{
-    if (!lua_getmetatable(L, index))
-        return false;
-    bool frozen = lua_rawgetp(L, -1, &frozen_key) != LUA_TNIL;
-    lua_pop(L, 2);
-    return frozen;
-}
+static lua_CFunction real_date;
 
 /* Only tables: the metatables of strings and of our userdata are shared by all and not for scripts. */
 static int base_getmetatable(lua_State *L)
@@ -107,24 +46,30 @@ static int base_setmetatable(lua_State *L)
     return 1;
 }
 
-static int base_rawset(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    luaL_checkany(L, 2);
-    luaL_checkany(L, 3);
-    if (sandbox_is_frozen(L, 1))
-        return luaL_error(L, "the table is read-only");
-    lua_settop(L, 3);
-    lua_rawset(L, 1);
-    return 1;
-}
-
 static int base_collectgarbage(lua_State *L)
 {
     if (strcmp(luaL_optstring(L, 1, "count"), "count") != 0)
         return luaL_argerror(L, 1, "only \"count\" is allowed");
     lua_pushnumber(L, (lua_Number)vm_of(L)->used_bytes / 1024);
     return 1;
+}
+
+struct load_text {
+    const char *text;
+    size_t len;
+};
+
+/* In small pieces, to look at the budget in between: a name in deeply nested functions takes the compiler long. */
+static const char *on_load_read(lua_State *L, void *ctx, size_t *out_len)
+{
+    struct load_text *rest = ctx;
+    const char *piece = rest->text;
+    if (budget_expired())
+        luaL_error(L, "the time for computing is over");
+    *out_len = rest->len < LOAD_PIECE_BYTES ? rest->len : LOAD_PIECE_BYTES;
+    rest->text += *out_len;
+    rest->len -= *out_len;
+    return piece;
 }
 
 static int base_load(lua_State *L)
@@ -135,7 +80,10 @@ static int base_load(lua_State *L)
     luaL_argcheck(L, len <= VM_SOURCE_MAX_BYTES, 1, "chunk too long");
     const char *name = luaL_optstring(L, 2, "=(load)");
     bool has_env = !lua_isnone(L, 4);
-    if (luaL_loadbufferx(L, text, len, name, "t") != LUA_OK) {
+    struct load_text rest = {text, len};
+    if (lua_load(L, on_load_read, &rest, name, "t") != LUA_OK) {
+        if (budget_expired())
+            return budget_die(L);
         lua_pushnil(L);
         lua_insert(L, -2);
         return 2;
@@ -207,14 +155,26 @@ static int base_print(lua_State *L)
     struct task *task = vm_of(L)->running;
     if (task != NULL)
         who = task_log_context(task);
-    log_write(LOG_LEVEL_INFO, "script", &who, "%s", lua_tostring(L, -1));
+    log_write(LOG_LEVEL_INFO, "script", &who, "%.*s", PRINT_MAX_BYTES, lua_tostring(L, -1));
     return 0;
 }
 
+/* Each conversion is a call of strftime, so the format is kept short. */
+static int os_date(lua_State *L)
+{
+    size_t len;
+    luaL_optlstring(L, 1, "", &len);
+    luaL_argcheck(L, len <= DATE_FORMAT_MAX_BYTES, 1, "the format is too long");
+    return real_date(L);
+}
+
 static const luaL_Reg own_globals[] = {
-    {"getmetatable", base_getmetatable},     /* of tables; of strings and userdata: nothing */
-    {"setmetatable", base_setmetatable},     /* without __gc */
-    {"rawset", base_rawset},                 /* not on frozen tables */
+    {"getmetatable", base_getmetatable}, /* of tables; of strings and userdata: nothing */
+    {"setmetatable", base_setmetatable}, /* without __gc */
+    {"next", sandbox_next},              /* raw, as the next three, but they look behind stand-ins */
+    {"rawget", sandbox_rawget},
+    {"rawlen", sandbox_rawlen},
+    {"rawset", sandbox_rawset},              /* not on frozen tables */
     {"collectgarbage", base_collectgarbage}, /* "count" only: a full collection costs every other request */
     {"load", base_load},                     /* text from strings: what it makes is as confined as its maker */
     {"xpcall", base_xpcall},                 /* with a handler that cannot outlive the budget */
@@ -230,12 +190,9 @@ static const char *const base_names[] = {
     "assert",   /* raises, nothing more */
     "error",    /* the same */
     "ipairs",   /* a loop in Lua: the hook sees it */
-    "next",     /* raw */
     "pairs",    /* __pairs is Lua code: the hook sees it */
     "pcall",    /* the hook fires again behind it */
     "rawequal", /* reads */
-    "rawget",   /* reads; the stand-in of a frozen table is empty */
-    "rawlen",   /* reads */
     "select",   /* bounded by its arguments */
     "tonumber", /* pure */
     "tostring", /* __tostring is Lua code: the hook sees it */
@@ -307,6 +264,11 @@ int sandbox_open(lua_State *L)
     sandbox_freeze(L);
     lua_setfield(L, -2, "utf8");
     push_library(L, luaopen_os, os_names);
+    lua_getfield(L, -1, "date");
+    real_date = lua_tocfunction(L, -1);
+    lua_pop(L, 1);
+    lua_pushcfunction(L, os_date);
+    lua_setfield(L, -2, "date");
     sandbox_freeze(L);
     lua_setfield(L, -2, "os");
 

@@ -8,8 +8,14 @@
 /* A lua_CFunction: fills a fresh state. */
 int sandbox_open(lua_State *L);
 
-/* Replaces the table on top by a read-only stand-in for it (reads, pairs; writes raise). */
+/* Replaces the table on top by a read-only stand-in for it (reads, pairs; writes raise). What it holds stays as it is.
+ */
 void sandbox_freeze(lua_State *L);
+/* Makes the value on top read-only in place, if it is a table, and all tables that can be reached from it: whoever has
+ * one of them has a stand-in now. Not those with a metatable, nor what only functions can reach. */
+void sandbox_freeze_deep(lua_State *L);
+/* Once all is loaded: the modules and declarations. */
+void sandbox_freeze_loaded(lua_State *L);
 /* Whether the table at index is such a stand-in. */
 bool sandbox_is_frozen(lua_State *L, int index);
 
@@ -23,6 +29,12 @@ int sandbox_find(lua_State *L);
 int sandbox_match(lua_State *L);
 int sandbox_gmatch(lua_State *L);
 int sandbox_gsub(lua_State *L);
+
+/* sandbox_freeze.c */
+int sandbox_next(lua_State *L);
+int sandbox_rawget(lua_State *L);
+int sandbox_rawlen(lua_State *L);
+int sandbox_rawset(lua_State *L);
 
 /* The global `require` (require.c). */
 int sandbox_require(lua_State *L);

@@ -109,6 +109,7 @@ static void add_template(struct pattern *pattern, luaL_Buffer *out, const char *
     size_t len;
     const char *text = lua_tolstring(L, 3, &len);
     for (const char *limit = text + len; text < limit; text++) {
+        pattern_work(pattern, 1); /* a million times %1 may add nothing */
         const char *percent = memchr(text, '%', (size_t)(limit - text));
         luaL_addlstring(out, text, (size_t)((percent ? percent : limit) - text));
         if (percent == NULL)
@@ -133,6 +134,8 @@ static void add_template(struct pattern *pattern, luaL_Buffer *out, const char *
 static bool add_replacement(struct pattern *pattern, luaL_Buffer *out, const char *from, const char *end, int type)
 {
     lua_State *L = pattern->L;
+    if (type != LUA_TSTRING && type != LUA_TNUMBER)
+        pattern_work(pattern, 64); /* what is called may be C, which no hook sees */
     if (type == LUA_TFUNCTION) {
         lua_pushvalue(L, 3);
         lua_call(L, pattern_push_captures(pattern, from, end, true), 1);

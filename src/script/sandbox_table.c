@@ -2,6 +2,9 @@
  * __len could promise a billion members) and on bounded counts. Called by sandbox.c. */
 #include "script/sandbox.h"
 
+#include "script/bindings.h"
+#include "script/budget.h"
+
 #include <lauxlib.h>
 #include <lualib.h>
 #include <string.h>
@@ -46,12 +49,15 @@ static int table_remove(lua_State *L)
 
 static int table_concat(lua_State *L)
 {
+    lua_thaw(L, 1);    /* a read-only list may be read */
     check_plain(L, 1); /* ends at the first member that is missing: no count is needed */
     return real_concat(L);
 }
 
 static int table_move(lua_State *L)
 {
+    if (!lua_isnoneornil(L, 5))
+        lua_thaw(L, 1);
     check_plain(L, 1);
     check_plain(L, lua_isnoneornil(L, 5) ? 1 : 5);
     check_count(L, luaL_checkinteger(L, 2), luaL_checkinteger(L, 3), MOVE_MAX);
@@ -60,14 +66,64 @@ static int table_move(lua_State *L)
 
 static int table_unpack(lua_State *L)
 {
+    lua_thaw(L, 1);
     check_plain(L, 1); /* the stack bounds the count */
     return real_unpack(L);
+}
+
+static int look_at_budget(lua_State *L)
+{
+    return budget_expired() ? luaL_error(L, "the time for computing is over") : 0;
+}
+
+/* As <, but it looks at the budget. Strings are compared here: Lua's own way takes long over NUL bytes, and it asks
+ * strcoll, which in the C locale we run in says what memcmp does. */
+static int on_less(lua_State *L)
+{
+    size_t a_len, b_len;
+    look_at_budget(L);
+    if (lua_type(L, 1) != LUA_TSTRING || lua_type(L, 2) != LUA_TSTRING) {
+        lua_pushboolean(L, lua_compare(L, 1, 2, LUA_OPLT));
+        return 1;
+    }
+    const char *a = lua_tolstring(L, 1, &a_len), *b = lua_tolstring(L, 2, &b_len);
+    int order = a == b ? 0 : memcmp(a, b, a_len < b_len ? a_len : b_len);
+    lua_pushboolean(L, order != 0 ? order < 0 : a_len < b_len);
+    return 1;
+}
+
+/* A comparator that is C itself (string.find): no hook sees it. */
+static int on_compare(lua_State *L)
+{
+    look_at_budget(L);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 1);
+    return 1;
+}
+
+static bool only_numbers(lua_State *L, lua_Integer count)
+{
+    bool only = true;
+    for (lua_Integer i = 1; i <= count && only; i++) {
+        only = lua_rawgeti(L, 1, i) == LUA_TNUMBER;
+        lua_pop(L, 1);
+    }
+    return only;
 }
 
 static int table_sort(lua_State *L)
 {
     check_plain(L, 1);
-    luaL_argcheck(L, lua_rawlen(L, 1) <= SORT_MAX, 1, "too many members to sort");
+    lua_Integer count = (lua_Integer)lua_rawlen(L, 1);
+    luaL_argcheck(L, count <= SORT_MAX, 1, "too many members to sort");
+    lua_settop(L, 2);
+    if (lua_iscfunction(L, 2)) {
+        lua_pushcclosure(L, on_compare, 1);
+    } else if (lua_isnil(L, 2) && !only_numbers(L, count)) {
+        lua_pushcfunction(L, on_less);
+        lua_replace(L, 2);
+    }
     return real_sort(L);
 }
 
@@ -87,7 +143,7 @@ void sandbox_push_table(lua_State *L)
         {"concat", table_concat}, /* stops at the first hole */
         {"move", table_move},     /* capped: a table of holes has no end */
         {"unpack", table_unpack}, /* bounded by the stack */
-        {"sort", table_sort},     /* capped: comparing numbers is C all the way */
+        {"sort", table_sort},     /* looks at the budget; capped: comparing numbers is C all the way */
         {NULL, NULL},
     };
     lua_pushcfunction(L, luaopen_table);

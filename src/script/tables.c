@@ -5,6 +5,7 @@
 #include "script/bindings.h"
 #include "script/lua_value.h"
 #include "script/marks.h"
+#include "script/nearest.h"
 #include "script/schema_read.h"
 #include "script/vm.h"
 
@@ -57,8 +58,7 @@ static int tables_command(lua_State *L)
     lua_Integer count = (lua_Integer)lua_rawlen(L, 2);
     for (lua_Integer i = 1; i <= count; i++) {
         lua_rawgeti(L, 2, i);
-        lua_pushliteral(L, "name");
-        lua_rawget(L, 3);
+        lua_getfield(L, 3, "name"); /* not raw: the declaration is a stand-in */
         if (lua_rawequal(L, 4, 1)) {
             lua_settop(L, 3);
             return 1;
@@ -144,11 +144,28 @@ static int tables_fault(lua_State *L)
     return 0;
 }
 
+/* tables.hint(written, known) -> " (did you mean 'min'?)" | "": the nearest of the names that are keys of `known` */
+static int tables_hint(lua_State *L)
+{
+    struct nearest nearest;
+    nearest_init(&nearest, luaL_checkstring(L, 1));
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    lua_thaw(L, 2);
+    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+        if (lua_type(L, -2) == LUA_TSTRING)
+            nearest_offer(&nearest, lua_tostring(L, -2));
+    }
+    lua_pushstring(L, nearest_hint(&nearest));
+    return 1;
+}
+
 int tables_open(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"groups", tables_groups},   {"routes", tables_routes}, {"packs", tables_packs}, {"commands", tables_commands},
-        {"command", tables_command}, {"check", tables_check},   {"fault", tables_fault}, {NULL, NULL},
+        {"groups", tables_groups},     {"routes", tables_routes},   {"packs", tables_packs},
+        {"commands", tables_commands}, {"command", tables_command}, {"check", tables_check},
+        {"fault", tables_fault},       {"hint", tables_hint},       {NULL, NULL},
     };
     luaL_newlib(L, functions);
     return 1;

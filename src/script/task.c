@@ -52,6 +52,7 @@ static void fail_raised(struct task *task, lua_State *L, int status)
 {
     struct err err;
     if (status == LUA_ERRMEM || !lua_checkstack(L, 4)) {
+        vm_tell_kept(task->vm);
         task_fail_internal(task, "out of memory: a request may take %zu bytes", task->vm->task_bytes);
         return;
     }
@@ -207,6 +208,7 @@ static void end(struct task *task)
     struct generation *generation = task->vm->generation;
     void (*on_end)(void *) = task->cancelled ? NULL : task->events.on_end;
     void *ctx = task->ctx;
+    task_release_owned(task);
     task_give_back(task);
     if (on_end != NULL)
         on_end(ctx);
@@ -255,8 +257,14 @@ static void suspend(struct task *task)
     if (task->route->deadline_ms == 0)
         return;
     task_spend(task);
-    if (!task->op_bounded)
-        loop_timer_start(task->vm->loop, &task->deadline, task->left_ms, on_deadline, task);
+    if (!task->op_bounded) {
+        uint64_t late_ms = task->clock_ms - loop_now_ms(task->vm->loop); /* of the loop's clock, which timers go by */
+        loop_timer_start(task->vm->loop, &task->deadline, task->left_ms + late_ms, on_deadline, task);
+    } else if (task->left_ms == 0) { /* this wait does not count, and no timer would ever end what comes between */
+        fail_timeout(task, "apart from its bounded waits it took longer than its deadline", task->route->deadline_ms);
+        abandon(task);
+        finish(task);
+    }
 }
 
 void task_advance(struct task *task, int arguments)
@@ -304,7 +312,7 @@ void task_start(struct generation *generation, const struct route *route, struct
     task->ctx = ctx;
     task->answered = false;
     task->left_ms = route->deadline_ms;
-    task->clock_ms = loop_now_ms(task->vm->loop);
+    task_clock_start(task);
     lua_pushcfunction(task->L, run_handler);
     task_advance(task, 0);
 }

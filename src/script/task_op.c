@@ -27,11 +27,38 @@ const char *task_route_name(const struct task *task)
     return task->route ? task->route->name : NULL;
 }
 
+void task_clock_start(struct task *task)
+{
+    task->clock_ms = loop_clock_ns() / 1000000; /* not the loop's, which stands still while a handler computes */
+}
+
 void task_spend(struct task *task)
 {
-    uint64_t now = loop_now_ms(task->vm->loop), spent = now - task->clock_ms;
+    uint64_t before = task->clock_ms;
+    task_clock_start(task);
+    uint64_t spent = task->clock_ms - before;
     task->left_ms -= spent < task->left_ms ? spent : task->left_ms;
-    task->clock_ms = now;
+}
+
+void task_own(struct task *task, struct task_owned *owned, void (*release)(struct task_owned *owned))
+{
+    owned->release = release;
+    list_append(&task->owned, &owned->node);
+}
+
+void task_disown(struct task_owned *owned)
+{
+    if (owned->node.next != NULL)
+        list_remove(&owned->node);
+}
+
+void task_release_owned(struct task *task)
+{
+    while (!list_empty(&task->owned)) {
+        struct task_owned *owned = LIST_ENTRY(task->owned.prev, struct task_owned, node);
+        task_disown(owned);
+        owned->release(owned);
+    }
 }
 
 static const char *function_name(lua_State *L)
@@ -86,7 +113,7 @@ void task_resume(struct task *task)
     assert(task->phase == TASK_WAITING && task->op != NULL);
     loop_timer_stop(&task->deadline);
     if (task->op_bounded)
-        task->clock_ms = loop_now_ms(task->vm->loop);
+        task_clock_start(task);
     else
         task_spend(task);
     task->op_finished = task->op;

@@ -23,6 +23,7 @@ struct task *task_take(struct vm *vm)
         if ((task = calloc(1, sizeof(*task))) == NULL)
             return NULL;
         task->vm = vm;
+        list_init(&task->owned);
         task->next_all = vm->all_tasks;
         vm->all_tasks = task;
     } else {

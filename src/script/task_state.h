@@ -3,6 +3,7 @@
 #ifndef ABX_SCRIPT_TASK_STATE_H
 #define ABX_SCRIPT_TASK_STATE_H
 
+#include "base/list.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "script/task.h"
@@ -49,14 +50,15 @@ struct task {
     bool op_bounded;
 
     struct loop_timer deadline;
-    uint64_t left_ms, clock_ms; /* time left when the clock was last set */
+    uint64_t left_ms, clock_ms; /* time left when the clock was started */
 
     bool answered;  /* on_response or on_error was called */
     bool responded; /* `response` holds something */
     bool failed;
     struct response response;
     struct err failure;
-    char *details; /* for the log: traceback or what was wrong with the result; heap */
+    char *details;     /* for the log: traceback or what was wrong with the result; heap */
+    struct list owned; /* released at the end */
     struct out out;
 };
 
@@ -70,8 +72,12 @@ struct log_context task_log_context(const struct task *task);
 struct task *task_of(lua_State *L);
 /* Runs the coroutine until it waits or ends, and sees to what follows. */
 void task_advance(struct task *task, int arguments);
-/* Takes the time since the clock was last set off what is left to the deadline. */
+/* The deadline's clock: from here time counts. */
+void task_clock_start(struct task *task);
+/* Takes the time since then off what is left to the deadline, and starts anew. */
 void task_spend(struct task *task);
+/* Releases what the script left, the newest first. */
+void task_release_owned(struct task *task);
 /* Ends a waiting task whose client left: as task_cancel, but on_end is called. */
 void task_drop(struct task *task);
 /* Fails with ERR_INTERNAL; the text goes to the log only. */
@@ -99,5 +105,10 @@ void out_finish(struct task *task, bool complete, const struct err *err);
 void file_ud_open(lua_State *L, struct vm *vm);
 /* Moves the file out of the userdata at index; false where it is none or was sent before. */
 bool file_ud_take(lua_State *L, int index, struct response_file *out);
+
+/* raw_json.c */
+void raw_json_open(lua_State *L, struct vm *vm);
+/* Borrowed; false where it is none, or its task is over. */
+bool raw_json_view(lua_State *L, int index, const char **out_text, size_t *out_len);
 
 #endif

@@ -1,6 +1,7 @@
 /* The Lua state of a generation: its allocator, and reading source files. Called by generation.c and the sandbox. */
 #include "script/vm.h"
 
+#include "base/log.h"
 #include "script/budget.h"
 #include "script/sandbox.h"
 #include "script/task_state.h"
@@ -22,6 +23,8 @@ static void credit(struct vm *vm, struct account *owner, size_t bytes)
 {
     owner->used_bytes -= bytes;
     vm->used_bytes -= bytes;
+    if (owner->closed)
+        vm->left_bytes -= bytes;
     if (owner->closed && owner->used_bytes == 0) {
         owner->next_idle = vm->idle_accounts;
         vm->idle_accounts = owner;
@@ -76,10 +79,23 @@ struct account *vm_account_open(struct vm *vm)
 void vm_account_close(struct vm *vm, struct account *account)
 {
     account->closed = true;
+    vm->left_bytes += account->used_bytes;
     if (account->used_bytes == 0) {
         account->next_idle = vm->idle_accounts;
         vm->idle_accounts = account;
     }
+}
+
+void vm_tell_kept(struct vm *vm)
+{
+    size_t kept = vm->left_bytes + vm->host.used_bytes;
+    if (vm->told_kept || kept + vm->task_bytes <= vm->ceiling_bytes)
+        return;
+    vm->told_kept = true;
+    log_write(LOG_LEVEL_ERROR, "script", NULL,
+              "%zu of %zu bytes for Lua belong to no request: something in the tables keeps what requests made, and "
+              "requests fail for want of memory; reload to free it",
+              kept, vm->ceiling_bytes);
 }
 
 struct vm *vm_of(lua_State *L)

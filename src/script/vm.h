@@ -31,6 +31,8 @@ struct vm {
     struct account host;     /* what no task allocated: the tables, the pool */
     struct account *charged; /* who pays now; never NULL */
     struct account *idle_accounts;
+    size_t left_bytes; /* of accounts whose task is over: garbage, or what the modules keep */
+    bool told_kept;
     bool capped; /* the host's own calls are not: nothing protects them */
 
     struct task *running; /* the task whose code runs now, in whatever coroutine; NULL while tables load */
@@ -46,7 +48,7 @@ struct vm {
     struct faults *faults; /* while tables load, else NULL */
 
     /* registry references */
-    int array_meta, reply_meta, failure_meta, request_meta, body_meta, out_meta, file_meta, box_meta;
+    int array_meta, reply_meta, failure_meta, request_meta, body_meta, out_meta, file_meta, raw_json_meta, box_meta;
     int modules;                         /* what require has loaded, by name */
     int groups, routes, packs, commands; /* lists for abx.tables */
 };
@@ -65,6 +67,9 @@ struct vm *generation_vm(struct generation *generation);
 /* Accounts. NULL out of memory. */
 struct account *vm_account_open(struct vm *vm);
 void vm_account_close(struct vm *vm, struct account *account);
+/* Memory ran out, so all garbage is gone: where what is left belongs to no task, and is so much that tasks no longer
+ * get their share, the log says so, once. */
+void vm_tell_kept(struct vm *vm);
 
 /* "lua/routes/core.lua" for a file below lua_dir's parent, else the path as it is. */
 const char *vm_display(const struct vm *vm, const char *path);

@@ -2,260 +2,161 @@
 #include "server/config.h"
 
 #include "base/log.h"
-#include "model/value.h"
 #include "prim/secret.h"
 #include "script/config_file.h"
+#include "script/nearest.h"
+#include "server/config_keys.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { CONFIG_ARENA_MAX_BYTES = 1024 * 1024, KEY_NAME_MAX = 64 };
+enum { CONFIG_ARENA_MAX_BYTES = 1024 * 1024, WARNINGS_MAX = 20, NO_PORT = 65536 };
 
-enum key_type { KEY_TEXT, KEY_NUMBER, KEY_BOOL, KEY_LIST, KEY_TOKEN };
+static const char program[] = "abxd"; /* in front of faults that stand in no file */
 
-/* One row is a key in all four sources: field `a.b_c`, variable ABX_SERVER_A_B_C, flag --a-b-c. */
-struct key {
-    const char *name;
-    enum key_type type;
-    size_t offset;
-    const char *dflt; /* as an environment variable would give it; NULL: not set */
-    unsigned min, max;
-    const char *doc;
+/* The file's tables; a key of theirs is named "limits.requests". */
+static bool is_table(const char *name)
+{
+    return strcmp(name, "limits") == 0 || strcmp(name, "browser") == 0 || strcmp(name, "mcp") == 0;
+}
+
+/* Which file is read is settled before it is, so the key `config` has a turn of its own. */
+static bool names_file(const struct key *key)
+{
+    return strcmp(key->name, "config") == 0;
+}
+
+struct setting {
+    const struct value_member *member;
+    const char *name; /* "limits.requests" */
+    int line;
 };
 
-#define AT(member) offsetof(struct config, member)
-static const struct key keys[] = {
-    {"host", KEY_TEXT, AT(host), "127.0.0.1", 0, 0, "address to listen on"},
-    {"port", KEY_NUMBER, AT(port), "8080", 0, 65535, "REST port; 0: the kernel chooses"},
-    {"ws_port", KEY_NUMBER, AT(ws_port), NULL, 0, 65535, "terminal port; port + 1 unless set"},
-    {"base_dir", KEY_TEXT, AT(base_dir), "/home/user", 0, 0, "the directory that clients work in"},
-    {"token", KEY_TOKEN, AT(token), NULL, 0, 0, "the bearer token; none: loopback only"},
-    {"token_file", KEY_TEXT, AT(token_file), NULL, 0, 0, "a file that holds the token"},
-    {"enabled_groups", KEY_LIST, AT(enabled_groups), NULL, 0, 0, "exactly these groups (core is always on)"},
-    {"disabled_groups", KEY_LIST, AT(disabled_groups), NULL, 0, 0, "take these groups away"},
-    {"packs", KEY_LIST, AT(packs), "openapi", 0, 0, "packs to load"},
-    {"config", KEY_TEXT, AT(config), NULL, 0, 0, "the configuration file; flag or variable only"},
-    {"lua_dir", KEY_TEXT, AT(lua_dir), NULL, 0, 0, "holds groups, routes, packs"},
-    {"commands", KEY_TEXT, AT(commands), NULL, 0, 0, "the registered commands"},
-    {"watch", KEY_BOOL, AT(watch), "false", 0, 0, "reload the tables when a file changes"},
-    {"log_level", KEY_TEXT, AT(log_level), "info", 0, 0, "debug, info, warn, error or off"},
-    {"log_format", KEY_TEXT, AT(log_format), "json", 0, 0, "json or text"},
-    {"allow_unauthenticated", KEY_BOOL, AT(allow_unauthenticated), "false", 0, 0,
-     "listen beyond loopback without a token"},
-    {"allowed_hosts", KEY_LIST, AT(allowed_hosts), NULL, 0, 0, "names in Host besides loopback ones"},
-    {"allowed_origins", KEY_LIST, AT(allowed_origins), NULL, 0, 0, "origins of web pages that may call"},
-    {"ws_public_url", KEY_TEXT, AT(ws_public_url), NULL, 0, 0, "what clients call the terminal port"},
-    {"browser.allow_hosts", KEY_LIST, AT(browser_allow_hosts), NULL, 0, 0, "hosts the browser may reach in any case"},
-    {"mcp.tools", KEY_LIST, AT(mcp_tools), NULL, 0, 0, "globs of the routes shown as MCP tools"},
-    {"limits.requests", KEY_NUMBER, AT(limits.requests), "512", 1, 100000, "running at once; past it 429"},
-    {"limits.processes", KEY_NUMBER, AT(limits.processes), "512", 1, 100000, "living at once; past it 429"},
-    {"limits.terminals", KEY_NUMBER, AT(limits.terminals), "256", 1, 100000, "living at once; past it 429"},
-    {"limits.connections", KEY_NUMBER, AT(limits.connections), "1024", 8, 100000, "open at once"},
-    {"limits.cpu_ms", KEY_NUMBER, AT(limits.cpu_ms), "1000", 100, 60000, "CPU of a handler between two waits"},
-    {"limits.task_memory_mib", KEY_NUMBER, AT(limits.task_memory_mib), "64", 1, 4096, "Lua memory of one request"},
-    {"limits.head_timeout_ms", KEY_NUMBER, AT(limits.head_timeout_ms), "10000", 100, 600000,
-     "for a request's head to arrive"},
-    {"limits.body_timeout_ms", KEY_NUMBER, AT(limits.body_timeout_ms), "30000", 100, 600000,
-     "between two pieces of a body"},
-    {"limits.idle_timeout_s", KEY_NUMBER, AT(limits.idle_timeout_s), "75", 1, 3600,
-     "for a connection without a request"},
-};
-enum { KEY_COUNT = sizeof(keys) / sizeof(keys[0]) };
-
-/* "limits.cpu_ms" as ABX_SERVER_LIMITS_CPU_MS or --limits-cpu-ms. */
-static void spell(const struct key *key, bool variable, char out[KEY_NAME_MAX])
+static int by_line(const void *a, const void *b)
 {
-    size_t n = (size_t)snprintf(out, KEY_NAME_MAX, "%s%s", variable ? "ABX_SERVER_" : "--", key->name);
-    for (size_t i = 2; i < n; i++) {
-        if (variable)
-            out[i] = out[i] == '.' ? '_' : (char)toupper((unsigned char)out[i]);
-        else if (out[i] == '.' || out[i] == '_')
-            out[i] = '-';
+    const struct setting *one = a, *other = b;
+    return one->line != other->line ? one->line - other->line : strcmp(one->name, other->name);
+}
+
+enum spelling { AS_KEY, AS_VARIABLE, AS_FLAG };
+
+/* " (did you mean --base-dir?)", or nothing. `written` comes without ABX_SERVER_ and dashes in front. */
+static const char *hint(const char *written, enum spelling spelling, char out[2 * KEY_NAME_MAX])
+{
+    char plain[KEY_NAME_MAX], name[KEY_NAME_MAX];
+    struct nearest nearest;
+    snprintf(plain, sizeof(plain), "%s", written);
+    for (char *c = plain; *c; c++)
+        *c = *c == '-' ? '_' : (char)tolower((unsigned char)*c);
+    nearest_init(&nearest, plain);
+    for (const struct key *key = config_keys; key->name; key++)
+        nearest_offer(&nearest, key->name);
+    const struct key *key = nearest.name ? config_key_find(nearest.name) : NULL;
+    out[0] = '\0';
+    if (key && spelling == AS_KEY)
+        snprintf(name, sizeof(name), "'%s'", key->name);
+    else if (key)
+        config_key_spell(key, spelling == AS_VARIABLE, name);
+    if (key)
+        snprintf(out, 2 * KEY_NAME_MAX, " (did you mean %s?)", name);
+    return out;
+}
+
+/* Lua keeps no order, so the members are taken in that of their lines. */
+static struct setting *settings_of(struct config *config, const struct config_file *file, const char *table,
+                                   const struct value *object)
+{
+    size_t count = object->as.object.count;
+    struct setting *settings = arena_alloc(&config->arena, (count ? count : 1) * sizeof(*settings));
+    for (size_t i = 0; settings && i < count; i++) {
+        char name[200];
+        settings[i].member = &object->as.object.members[i];
+        snprintf(name, sizeof(name), "%s%s%s", table, *table ? "." : "", settings[i].member->name);
+        settings[i].line = config_file_line(file, name);
+        if (!(settings[i].name = arena_strndup(&config->arena, name, strlen(name))))
+            return NULL;
     }
+    if (settings)
+        qsort(settings, count, sizeof(*settings), by_line);
+    return settings;
 }
 
-static int out_of_memory(struct err *err)
+static void read_table(struct config *config, const struct config_file *file, const char *table,
+                       const struct value *object, struct faults *faults)
 {
-    return err_set(err, ERR_INTERNAL, "not enough memory for the configuration");
-}
-
-static void *field_of(struct config *config, const struct key *key)
-{
-    return (char *)config + key->offset;
-}
-
-/* `where` names the source for messages: "--port", "ABX_SERVER_PORT", "config/server.lua: port". */
-static int set_number(struct config *config, const struct key *key, int64_t number, const char *where, struct err *err)
-{
-    if (number < key->min || number > key->max)
-        return err_set(err, ERR_INVALID_REQUEST, "%s must be between %u and %u", where, key->min, key->max);
-    *(unsigned *)field_of(config, key) = (unsigned)number;
-    return 0;
-}
-
-static int set_text(struct config *config, const struct key *key, const char *text, const char *where, struct err *err)
-{
-    if (key->type == KEY_TOKEN) {
-        for (const char *c = text; *c; c++)
-            if (*c < 0x21 || *c > 0x7e)
-                return err_set(err, ERR_INVALID_REQUEST, "%s may hold visible ASCII characters only", where);
-        char *copy = *text ? strdup(text) : NULL;
-        if (*text && !copy)
-            return out_of_memory(err);
-        if (config->token)
-            secret_wipe(config->token, strlen(config->token));
-        free(config->token);
-        config->token = copy;
-        return 0;
-    }
-    char *copy = NULL;
-    if (*text && !(copy = arena_strndup(&config->arena, text, strlen(text))))
-        return out_of_memory(err);
-    *(const char **)field_of(config, key) = copy;
-    return 0;
-}
-
-static int set_list(struct config *config, const struct key *key, const char *text, struct err *err)
-{
-    size_t most = 2;
-    for (const char *c = text; *c; c++)
-        most += *c == ',';
-    const char **list = arena_alloc(&config->arena, most * sizeof(*list));
-    if (!list)
-        return out_of_memory(err);
-    size_t count = 0;
-    while (*text) {
-        text += strspn(text, ", \t");
-        size_t len = strcspn(text, ", \t");
-        if (len && !(list[count++] = arena_strndup(&config->arena, text, len)))
-            return out_of_memory(err);
-        text += len;
-    }
-    *(const char ***)field_of(config, key) = list;
-    return 0;
-}
-
-/* From a flag, a variable or a built-in value: all of them are text. */
-static int set_from_text(struct config *config, const struct key *key, const char *text, const char *where,
-                         struct err *err)
-{
-    switch (key->type) {
-    case KEY_TEXT:
-    case KEY_TOKEN:
-        return set_text(config, key, text, where, err);
-    case KEY_LIST:
-        return set_list(config, key, text, err);
-    case KEY_BOOL: {
-        bool on = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
-        if (!on && strcmp(text, "false") != 0 && strcmp(text, "0") != 0)
-            return err_set(err, ERR_INVALID_REQUEST, "%s must be true or false", where);
-        *(bool *)field_of(config, key) = on;
-        return 0;
-    }
-    case KEY_NUMBER: {
-        char *end;
-        errno = 0;
-        long number = strtol(text, &end, 10);
-        if (errno || end == text || *end || !isdigit((unsigned char)*text))
-            return err_set(err, ERR_INVALID_REQUEST, "%s must be a whole number", where);
-        return set_number(config, key, number, where, err);
-    }
-    }
-    return 0;
-}
-
-static int set_from_value(struct config *config, const struct key *key, const struct value *value, const char *where,
-                          struct err *err)
-{
-    switch (key->type) {
-    case KEY_TEXT:
-    case KEY_TOKEN:
-        if (value->type == VALUE_STRING)
-            return set_text(config, key, value->as.string.text, where, err);
-        break;
-    case KEY_BOOL:
-        if (value->type == VALUE_BOOL) {
-            *(bool *)field_of(config, key) = value->as.boolean;
-            return 0;
-        }
-        break;
-    case KEY_NUMBER:
-        if (value->type == VALUE_INT)
-            return set_number(config, key, value->as.integer, where, err);
-        break;
-    case KEY_LIST: {
-        bool empty = value->type == VALUE_OBJECT && value->as.object.count == 0;
-        if (value->type != VALUE_ARRAY && !empty)
-            break;
-        size_t count = empty ? 0 : value->as.array.count;
-        const char **list = arena_alloc(&config->arena, (count + 1) * sizeof(*list));
-        if (!list)
-            return out_of_memory(err);
-        for (size_t i = 0; i < count; i++) {
-            if (value->as.array.items[i].type != VALUE_STRING)
-                return err_set(err, ERR_INVALID_REQUEST, "%s must be a list of strings", where);
-            list[i] = value->as.array.items[i].as.string.text;
-        }
-        *(const char ***)field_of(config, key) = list;
-        return 0;
-    }
-    }
-    static const char *const wanted[] = {"a string", "a whole number", "true or false", "a list of strings",
-                                         "a string"};
-    return err_set(err, ERR_INVALID_REQUEST, "%s must be %s, not %s", where, wanted[key->type],
-                   value_type_name(value->type));
-}
-
-static const struct key *key_find(const char *prefix, const char *name)
-{
-    char full[KEY_NAME_MAX];
-    snprintf(full, sizeof(full), "%s%s%s", prefix, *prefix ? "." : "", name);
-    for (size_t i = 0; i < KEY_COUNT; i++)
-        if (strcmp(keys[i].name, full) == 0)
-            return &keys[i];
-    return NULL;
-}
-
-/* `limits = {requests = 100}` is the key limits.requests: one level of tables, named by prefix. */
-static int read_object(struct config *config, const char *prefix, const struct value *object, struct err *err)
-{
-    for (size_t i = 0; i < object->as.object.count; i++) {
-        const struct value_member *member = &object->as.object.members[i];
-        char where[256];
-        snprintf(where, sizeof(where), "%s: %s%s%s", config->config, prefix, *prefix ? "." : "", member->name);
-        const struct key *key = key_find(prefix, member->name);
-        if (key && strcmp(key->name, "config") != 0) {
-            if (set_from_value(config, key, &member->value, where, err) != 0)
-                return -1;
-        } else if (!*prefix && member->value.type == VALUE_OBJECT &&
-                   (strcmp(member->name, "limits") == 0 || strcmp(member->name, "browser") == 0 ||
-                    strcmp(member->name, "mcp") == 0)) {
-            if (read_object(config, member->name, &member->value, err) != 0)
-                return -1;
+    struct setting *settings = settings_of(config, file, table, object);
+    char text[2 * KEY_NAME_MAX];
+    struct err err;
+    if (!settings)
+        faults_add(faults, file->path, 0, "the configuration is too large");
+    for (size_t i = 0; settings && i < object->as.object.count; i++) {
+        const struct setting *setting = &settings[i];
+        const struct value *value = &setting->member->value;
+        const struct key *key = config_key_find(setting->name);
+        if (key && names_file(key)) {
+            faults_add(faults, file->path, setting->line, "config is a flag or a variable only");
+        } else if (key) {
+            if (config_key_set_value(config, key, value, setting->name, &err) != 0)
+                faults_add(faults, file->path, setting->line, "%s", err.text);
+        } else if (*table || !is_table(setting->name)) {
+            faults_add(faults, file->path, setting->line, "unknown key '%.60s'%s", setting->name,
+                       hint(setting->name, AS_KEY, text));
+        } else if (value->type != VALUE_OBJECT) {
+            faults_add(faults, file->path, setting->line, "%s must be a table of names", setting->name);
         } else {
-            return err_set(err, ERR_INVALID_REQUEST, "%s is not a known key", where);
+            read_table(config, file, setting->name, value, faults);
         }
     }
-    return 0;
 }
 
-static int read_environment(struct config *config, const char *only, struct err *err)
+static void read_environment(struct config *config, bool file_name, struct faults *faults)
 {
-    for (size_t i = 0; i < KEY_COUNT; i++) {
-        if (only && strcmp(keys[i].name, only) != 0)
-            continue;
+    for (const struct key *key = config_keys; key->name; key++) {
         char variable[KEY_NAME_MAX];
-        spell(&keys[i], true, variable);
-        const char *text = getenv(variable);
-        if (text && set_from_text(config, &keys[i], text, variable, err) != 0)
-            return -1;
+        struct err err;
+        config_key_spell(key, true, variable);
+        const char *text = names_file(key) == file_name ? getenv(variable) : NULL;
+        if (text && config_key_set_text(config, key, text, variable, &err) != 0)
+            faults_add(faults, program, 0, "%s", err.text);
     }
-    return 0;
+}
+
+static bool is_variable(const char *name, size_t len)
+{
+    for (const struct key *key = config_keys; key->name; key++) {
+        char variable[KEY_NAME_MAX];
+        config_key_spell(key, true, variable);
+        if (strlen(variable) == len && strncmp(variable, name, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* They are no faults: whoever runs this server may have variables of that name for something else. */
+static int find_unknown_variables(struct config *config)
+{
+    static const char prefix[] = "ABX_SERVER_";
+    size_t count = 0;
+    config->warnings = arena_alloc(&config->arena, (WARNINGS_MAX + 1) * sizeof(*config->warnings));
+    for (char **entry = environ; config->warnings && entry && *entry && count < WARNINGS_MAX; entry++) {
+        size_t len = strcspn(*entry, "=");
+        if (strncmp(*entry, prefix, strlen(prefix)) != 0 || is_variable(*entry, len))
+            continue;
+        char name[100], near[2 * KEY_NAME_MAX], text[300];
+        snprintf(name, sizeof(name), "%.*s", (int)len, *entry);
+        int text_len = snprintf(text, sizeof(text), "unknown variable %s is ignored%s", name,
+                                hint(name + strlen(prefix), AS_VARIABLE, near));
+        if (!(config->warnings[count] = arena_strndup(&config->arena, text, (size_t)text_len)))
+            return -1;
+        count++;
+    }
+    if (config->warnings)
+        config->warnings[count] = NULL;
+    return config->warnings ? 0 : -1;
 }
 
 /* Splits "--name=value"; answers the key, or NULL. *out_value is NULL where no '=' stood. */
@@ -263,110 +164,149 @@ static const struct key *flag_find(char *flag, char **out_value)
 {
     size_t len = strcspn(flag, "=");
     *out_value = flag[len] ? flag + len + 1 : NULL;
-    for (size_t i = 0; i < KEY_COUNT; i++) {
+    for (const struct key *key = config_keys; key->name; key++) {
         char name[KEY_NAME_MAX];
-        spell(&keys[i], false, name);
+        config_key_spell(key, false, name);
         if (strlen(name) == len && strncmp(name, flag, len) == 0)
-            return &keys[i];
+            return key;
     }
     return NULL;
 }
 
-static int read_flags(struct config *config, int argc, char **argv, const char *only, struct err *err)
+/* What stands behind '=' or in the next argument is not told: it may be a token behind a misspelt --token. */
+static void add_unknown_flag(const char *flag, struct faults *faults)
+{
+    char name[KEY_NAME_MAX], near[2 * KEY_NAME_MAX];
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(flag, "="), flag);
+    if (name[0] != '-') {
+        faults_add(faults, program, 0, "unexpected argument %s; the command comes first, then flags", name);
+        return;
+    }
+    faults_add(faults, program, 0, "unknown flag %s%s; abxd --help lists them", name,
+               hint(name + strspn(name, "-"), AS_FLAG, near));
+}
+
+static bool is_flag(const char *argument)
+{
+    return strncmp(argument, "--", 2) == 0;
+}
+
+static void read_flags(struct config *config, int argc, char **argv, struct faults *faults)
 {
     for (int i = 0; i < argc; i++) {
-        char *value;
+        char *value, where[KEY_NAME_MAX];
         const struct key *key = flag_find(argv[i], &value);
-        if (!key)
-            return err_set(err, ERR_INVALID_REQUEST, "unknown flag %s; abxd --help lists them", argv[i]);
-        char where[KEY_NAME_MAX];
-        spell(key, false, where);
-        if (!value && key->type == KEY_BOOL && (i + 1 >= argc || strncmp(argv[i + 1], "--", 2) == 0))
+        bool next_is_value = i + 1 < argc && !is_flag(argv[i + 1]);
+        struct err err;
+        if (!key) {
+            add_unknown_flag(argv[i], faults);
+            i += argv[i][0] == '-' && !value && next_is_value;
+            continue;
+        }
+        config_key_spell(key, false, where);
+        if (!value && key->type == KEY_BOOL && !next_is_value)
             value = "true";
         else if (!value && ++i < argc)
             value = argv[i];
-        else if (!value)
-            return err_set(err, ERR_INVALID_REQUEST, "%s needs a value", where);
-        if (only && strcmp(key->name, only) != 0)
-            continue;
-        if (set_from_text(config, key, value, where, err) != 0)
-            return -1;
-        if (key->type == KEY_TOKEN)
+        if (!value)
+            faults_add(faults, program, 0, "%s needs a value", where);
+        else if (!names_file(key) && config_key_set_text(config, key, value, where, &err) != 0)
+            faults_add(faults, program, 0, "%s", err.text);
+        if (value && key->type == KEY_TOKEN)
             secret_wipe_arg(value);
     }
-    return 0;
 }
 
-/* Where the tables live: beside an installed binary, else in the working directory. */
-static const char *find_shipped(struct config *config, const char *install_dir, const char *name, bool must_exist)
+/* The flags are looked at once before, because one says which file the second source is. Their faults are told later.
+ */
+static const char *config_flag(int argc, char **argv)
+{
+    const char *path = NULL;
+    for (int i = 0; i < argc; i++) {
+        char *value;
+        const struct key *key = flag_find(argv[i], &value);
+        if (key && key->type != KEY_BOOL && !value && ++i < argc)
+            value = argv[i];
+        if (key && value && names_file(key))
+            path = value;
+    }
+    return path;
+}
+
+/* Where the tables live: beside an installed binary, else in the working directory. NULL: in neither. */
+static const char *find_shipped(struct config *config, const char *install_dir, const char *name)
 {
     char path[4096];
     snprintf(path, sizeof(path), "%s/../share/abxd/%s", install_dir, name);
     if (access(path, F_OK) != 0)
         snprintf(path, sizeof(path), "%s", name);
-    if (!must_exist || access(path, F_OK) == 0)
-        return arena_strndup(&config->arena, path, strlen(path));
-    return NULL;
+    return access(path, F_OK) == 0 ? arena_strndup(&config->arena, path, strlen(path)) : NULL;
 }
 
-static int read_file(struct config *config, const char *install_dir, struct err *err)
+static void read_file(struct config *config, struct faults *faults)
 {
-    if (read_environment(config, "config", err) != 0)
-        return -1;
-    if (!config->config && !(config->config = find_shipped(config, install_dir, "config/server.lua", true)))
-        return 0;
-    struct value table;
-    if (config_file_read(config->config, &config->arena, &table, err) != 0)
-        return -1;
-    return read_object(config, "", &table, err);
+    struct config_file file;
+    if (config_file_read(config->config, &config->arena, &file, faults) == 0)
+        read_table(config, &file, "", &file.table, faults);
+    config_file_deinit(&file);
 }
 
-static int take_token(struct config *config, struct err *err)
+static void take_token(struct config *config, struct faults *faults)
 {
-    if (!config->token && config->token_file && secret_read_file(config->token_file, &config->token, err) != 0)
-        return -1;
+    struct err err;
+    if (!config->token && config->token_file && secret_read_file(config->token_file, &config->token, &err) != 0)
+        faults_add(faults, program, 0, "%s", err.text);
     secret_wipe_env("ABX_SERVER_TOKEN");
     log_hide(config->token);
-    return 0;
 }
 
-static int check_whole(struct config *config, struct err *err)
+/* What only all sources together tell. */
+static void check_whole(struct config *config, struct faults *faults)
 {
-    enum log_level level;
-    if (log_level_parse(config->log_level ? config->log_level : "", &level) != 0)
-        return err_set(err, ERR_INVALID_REQUEST, "log_level must be debug, info, warn, error or off");
-    if (!config->log_format || (strcmp(config->log_format, "json") != 0 && strcmp(config->log_format, "text") != 0))
-        return err_set(err, ERR_INVALID_REQUEST, "log_format must be json or text");
     if (!config->host || !config->base_dir)
-        return err_set(err, ERR_INVALID_REQUEST, "%s must not be empty", config->host ? "base_dir" : "host");
-    if (!config->token && !config->allow_unauthenticated && !config_is_loopback(config->host))
-        return err_set(err, ERR_INVALID_REQUEST,
-                       "host %s is not loopback: set a token, or allow_unauthenticated=true to serve everybody",
-                       config->host);
-    return 0;
+        faults_add(faults, program, 0, "%s must not be empty", config->host ? "base_dir" : "host");
+    else if (!config->token && !config->allow_unauthenticated && !config_is_loopback(config->host))
+        faults_add(faults, program, 0,
+                   "host %s is not loopback: set a token, or allow_unauthenticated=true to serve everybody",
+                   config->host);
+    if (!config->lua_dir)
+        faults_add(faults, program, 0, "no tables at ./lua: run abxd in its source tree, or say --lua-dir");
 }
 
-int config_read(struct config *config, int argc, char **argv, const char *install_dir, struct err *err)
+int config_read(struct config *config, int argc, char **argv, const char *install_dir, struct faults *faults)
 {
+    size_t faults_before = faults->count;
+    struct err err;
     memset(config, 0, sizeof(*config));
     arena_init(&config->arena, CONFIG_ARENA_MAX_BYTES);
-    for (size_t i = 0; i < KEY_COUNT; i++)
-        if (keys[i].dflt && set_from_text(config, &keys[i], keys[i].dflt, keys[i].name, err) != 0)
-            return -1;
-    /* The flag is looked at first, because it says which file the second source is. */
-    if (read_flags(config, argc, argv, "config", err) != 0)
-        return -1;
-    unsigned no_ws_port = config->ws_port = 65536;
-    if (read_file(config, install_dir, err) != 0 || read_environment(config, NULL, err) != 0 ||
-        read_flags(config, argc, argv, NULL, err) != 0 || take_token(config, err) != 0)
-        return -1;
-    if (config->ws_port == no_ws_port)
+    for (const struct key *key = config_keys; key->name; key++)
+        if (key->dflt && config_key_set_text(config, key, key->dflt, key->name, &err) != 0)
+            faults_add(faults, program, 0, "%s", err.text);
+    config->ws_port = NO_PORT;
+    if (find_unknown_variables(config) != 0)
+        faults_add(faults, program, 0, "not enough memory for the configuration");
+
+    read_environment(config, true, faults);
+    const char *flag = config_flag(argc, argv);
+    if (flag && *flag)
+        config->config = flag;
+    if (!config->config)
+        config->config = find_shipped(config, install_dir, "config/server.lua");
+    if (config->config)
+        read_file(config, faults);
+    read_environment(config, false, faults);
+    read_flags(config, argc, argv, faults);
+    take_token(config, faults);
+
+    if (config->ws_port == NO_PORT)
         config->ws_port = config->port == 0 || config->port == 65535 ? 0 : config->port + 1;
-    if (!config->lua_dir && !(config->lua_dir = find_shipped(config, install_dir, "lua", false)))
-        return out_of_memory(err);
+    if (!config->lua_dir)
+        config->lua_dir = find_shipped(config, install_dir, "lua");
     if (!config->commands)
-        config->commands = find_shipped(config, install_dir, "config/commands.lua", true);
-    return check_whole(config, err);
+        config->commands = find_shipped(config, install_dir, "config/commands.lua");
+    if (faults->count == faults_before) /* else what is missing may stand in a faulty line */
+        check_whole(config, faults);
+    return faults->count == faults_before ? 0 : -1;
 }
 
 void config_deinit(struct config *config)
@@ -390,10 +330,10 @@ bool config_is_loopback(const char *host)
 
 void config_print_help(void)
 {
-    for (size_t i = 0; i < KEY_COUNT; i++) {
+    for (const struct key *key = config_keys; key->name; key++) {
         char flag[KEY_NAME_MAX];
-        spell(&keys[i], false, flag);
-        printf("  %-26s %s%s%s%s\n", flag, keys[i].doc, keys[i].dflt ? " (" : "", keys[i].dflt ? keys[i].dflt : "",
-               keys[i].dflt ? ")" : "");
+        config_key_spell(key, false, flag);
+        printf("  %-26s %s%s%s%s\n", flag, key->doc, key->dflt ? " (" : "", key->dflt ? key->dflt : "",
+               key->dflt ? ")" : "");
     }
 }

@@ -3,7 +3,7 @@
 #define ABX_SERVER_CONFIG_H
 
 #include "base/arena.h"
-#include "base/err.h"
+#include "script/generation.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +26,7 @@ struct config {
     const char *ws_public_url;
     const char **browser_allow_hosts;
     const char **mcp_tools;
+    const char **warnings; /* for the log, once it is set up: variables that no key has */
     struct config_limits {
         unsigned requests, processes, terminals, connections;
         unsigned cpu_ms, task_memory_mib;
@@ -35,8 +36,10 @@ struct config {
 
 /* Reads all four sources. argv holds flags only ("--base-dir", "X" or "--base-dir=X"; booleans may stand alone);
  * install_dir is the directory of the executable, where the built-in places of lua, config and commands begin.
- * The token is wiped from argv and from the environment, and never logged. -1 with one clear line in *err. */
-int config_read(struct config *config, int argc, char **argv, const char *install_dir, struct err *err) ABX_MUST_USE;
+ * The token is wiped from argv and from the environment, and never logged. -1 where faults were added: all that there
+ * are, those of the file with their lines. config_deinit in any case. */
+int config_read(struct config *config, int argc, char **argv, const char *install_dir,
+                struct faults *faults) ABX_MUST_USE;
 void config_deinit(struct config *config);
 
 /* Whether `host` names the loopback interface only. */

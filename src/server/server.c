@@ -5,6 +5,7 @@
 #include "bind/host.h"
 #include "net/http_listener.h"
 #include "request/pipeline.h"
+#include "server/protect.h"
 #include "server/tables.h"
 #include "server/watch.h"
 
@@ -147,28 +148,6 @@ static int watch_signals(struct server *server, struct err *err)
     return 0;
 }
 
-/* What operators write must not be within reach of clients. */
-static int protect_tables(struct server *server, struct err *err)
-{
-    const struct config *config = server->config;
-    const char *const guarded[] = {config->lua_dir, config->config, config->commands, config->token_file};
-    bool base_is_root = strcmp(confine_base_dir(server->host.confine), "/") == 0;
-    for (size_t i = 0; i < sizeof(guarded) / sizeof(guarded[0]); i++) {
-        bool inside = false;
-        if (!guarded[i])
-            continue;
-        char *real = realpath(guarded[i], NULL);
-        int failed = real ? confine_protect(server->host.confine, real, &inside, err) : 0;
-        free(real);
-        if (failed)
-            return -1;
-        if (inside && !base_is_root)
-            return err_set(err, ERR_INVALID_REQUEST, "%s lies inside the base directory %s, within reach of clients",
-                           guarded[i], confine_base_dir(server->host.confine));
-    }
-    return 0;
-}
-
 static enum exit_status fail(const struct err *err, enum exit_status status)
 {
     fprintf(stderr, "abxd: %s\n", err->text);
@@ -193,7 +172,8 @@ static enum exit_status open_host(struct server *server, const char *install_dir
                    .content_body_bytes = 32 * 1024 * 1024},
     };
     snprintf(server->helper_path, sizeof(server->helper_path), "%s/abxd-helper", install_dir);
-    if (!(host->confine = confine_new(config->base_dir, false, &err)) || protect_tables(server, &err) != 0)
+    if (!(host->confine = confine_new(config->base_dir, false, &err)) ||
+        protect_operator_files(host->confine, config, &err) != 0)
         return fail(&err, EXIT_USAGE);
     struct process_limits limits = {.living_max = config->limits.processes,
                                     .ended_processes_max = 256,
@@ -258,6 +238,7 @@ static void announce(const struct server *server)
     bool v6 = strchr(server->config->host, ':') != NULL;
     printf("listening http=%s%s%s:%u\n", v6 ? "[" : "", server->config->host, v6 ? "]" : "", server->host.port);
     fflush(stdout);
+    log_info("server", "pid %d", (int)getpid());
     if (!server->config->token)
         log_warn("server", "no token is set: whoever reaches %s may do everything", server->config->host);
 }
@@ -290,6 +271,8 @@ enum exit_status server_run(const struct config *config, const char *install_dir
     enum log_level level = LOG_LEVEL_INFO;
     if (log_level_parse(config->log_level, &level) == 0)
         log_configure(level, strcmp(config->log_format, "json") == 0);
+    for (const char **warning = config->warnings; *warning; warning++)
+        log_warn("server", "%s", *warning);
     /* Children of the same user must not read this process's memory or environment through /proc (contract, fault 31).
      */
     prctl(PR_SET_DUMPABLE, 0);

@@ -62,8 +62,8 @@ enum exit_status tables_check(const struct config *config)
     struct loaded loaded;
     if (load(&loaded, config) != 0)
         return EXIT_USAGE;
-    printf("ok: %zu routes in %zu groups\n", generation_route_count(loaded.generation),
-           generation_group_count(loaded.generation));
+    printf("ok: %zu routes in %zu groups, %zu commands\n", generation_route_count(loaded.generation),
+           generation_group_count(loaded.generation), generation_command_count(loaded.generation));
     unload(&loaded);
     return EXIT_OK;
 }

@@ -1,4 +1,4 @@
-/* Log lines as they reach stderr: form, levels, secrets, one write each. */
+/* Log lines as they reach stderr: form, levels, secrets, and that nothing waits. */
 #include "base/log.h"
 
 #include <fcntl.h>
@@ -59,7 +59,25 @@ static void test_text_line(void **state)
     (void)state;
     log_configure(LOG_LEVEL_INFO, false);
     char *line = caught(write_one);
-    assert_string_equal(strchr(line, 'Z'), "Z warn http req-1 core.health a \\\"b\\\"\\nc\xEF\xBF\xBD\n");
+    assert_string_equal(strchr(line, 'Z'), "Z warn http req-1 core.health a \\\"b\\\"\n    c\xEF\xBF\xBD\n");
+}
+
+static void write_traceback(void)
+{
+    log_error("lua", "boom\nstack traceback:\n\t[C]: in ?\n\n2026-01-01T00:00:00.000Z error forged\r\n\n");
+    log_info("lua", "\n");
+}
+
+static void test_text_breaks_lines(void **state)
+{
+    (void)state;
+    log_configure(LOG_LEVEL_INFO, false);
+    char *lines = caught(write_traceback);
+    const char *expected = " error lua boom\n    stack traceback:\n    [C]: in ?\n    \n"
+                           "    2026-01-01T00:00:00.000Z error forged\\r\n";
+    char *first = strchr(lines, 'Z') + 1;
+    assert_memory_equal(first, expected, strlen(expected));
+    assert_string_equal(strchr(first + strlen(expected), 'Z'), "Z info lua \n");
 }
 
 static void write_levels(void)
@@ -151,14 +169,46 @@ static void test_lines_of_threads_do_not_mix(void **state)
     log_hide(NULL);
 }
 
+/* Would hang for ever if a write waited. */
+static void test_an_unread_pipe_loses_lines_and_says_so(void **state)
+{
+    (void)state;
+    static char text[256 * 1024];
+    int ends[2], saved = dup(STDERR_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    dup2(ends[1], STDERR_FILENO);
+    for (int i = 0; i < 5000; i++)
+        log_info("x", "line %d", i);
+    ssize_t len = read(ends[0], text, sizeof text - 1);
+    assert_true(len > 4096);
+    text[len] = '\0';
+    assert_non_null(strstr(text, "line 0\"}\n"));
+    log_info("x", "again");
+    len = read(ends[0], text, sizeof text - 1);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    close(ends[0]);
+    close(ends[1]);
+    assert_true(len > 0);
+    text[len] = '\0';
+    unsigned long lost = 0;
+    const char *note = strstr(text, "\"msg\":\"");
+    assert_non_null(note);
+    assert_int_equal(sscanf(note, "\"msg\":\"%lu lines were lost", &lost), 1);
+    assert_in_range(lost, 1, 4999);
+    assert_non_null(strstr(note, "\"msg\":\"again\"}\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json_line),
         cmocka_unit_test(test_text_line),
+        cmocka_unit_test(test_text_breaks_lines),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_secrets_are_replaced),
         cmocka_unit_test(test_lines_of_threads_do_not_mix),
+        cmocka_unit_test(test_an_unread_pipe_loses_lines_and_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

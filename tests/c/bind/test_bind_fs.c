@@ -139,6 +139,26 @@ static void test_open_file(void **state)
     assert_int_equal(stage->response.file.length, 5);
     assert_string_equal(text_of(stage->response.file.fd), "inner");
     assert_memory_equal(strchr(stage->response.file.etag, '-'), "-5-", 3);
+    char etag[sizeof(stage->response.file.etag)];
+    struct stat found;
+    memcpy(etag, stage->response.file.etag, sizeof(etag));
+    assert_int_equal(fstat(stage->response.file.fd, &found), 0);
+    end(stage);
+    /* as long, and its modification time set back: only the change time tells */
+    do {
+        usleep(2000);
+        tree_file(stage->tree, "ws/d/f", "other");
+        assert_int_equal(
+            utimensat(AT_FDCWD, tree_path(stage->tree, "ws/d/f"), (struct timespec[]){found.st_atim, found.st_mtim}, 0),
+            0);
+        struct stat now;
+        assert_int_equal(stat(tree_path(stage->tree, "ws/d/f"), &now), 0);
+        if (now.st_ctim.tv_nsec != found.st_ctim.tv_nsec)
+            break;
+    } while (true);
+    begin(stage, "open");
+    run_to_end(stage);
+    assert_string_not_equal(stage->response.file.etag, etag);
     end(stage);
     begin(stage, "open.outside");
     run_to_end(stage);

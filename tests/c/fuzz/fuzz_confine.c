@@ -188,7 +188,8 @@ static void check_parent(struct confine *fast, struct confine *walk, const char 
     fstat(left.dir_fd, &left_dir);
     fstat(right.dir_fd, &right_dir);
     if (left_dir.st_ino != right_dir.st_ino || strcmp(left.name, right.name) != 0 || strchr(left.name, '/') ||
-        confine_path_of(left.dir_fd, real, sizeof(real), &one) != 0 || !below_base(real))
+        strcmp(left.missing, right.missing) != 0 || confine_path_of(left.dir_fd, real, sizeof(real), &one) != 0 ||
+        !below_base(real))
         fail("parent", path, ERR_NONE, ERR_NONE);
     close(left.dir_fd);
     close(right.dir_fd);
@@ -251,7 +252,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_open(fast, "openat2", path, follow);
             check_open(walk, "walk", path, follow);
             check_parent(fast, walk, path, follow ? CONFINE_FOLLOW : 0);
-            check_parent(fast, walk, path, CONFINE_MAKE_PARENTS | (follow ? CONFINE_FOLLOW : 0));
+            check_parent(fast, walk, path, CONFINE_MISSING_PARENTS | (follow ? CONFINE_FOLLOW : 0));
         }
     } while (input.at < input.end);
     confine_free(fast);

@@ -240,7 +240,7 @@ static void test_containers(void **state)
         "edits[0].old: is required; edits[1].path_base64: is not a known member");
     assert_check(schema, "{\"argv\":[],\"env\":[],\"edits\":{},\"map\":{\"a\":1,\"b\":2}}",
                  "invalid_request argv: must hold between 1 and 4 items; env: must be an object; edits: must be an "
-                 "array; map: must hold at most 1 members");
+                 "array; map: must hold at most 1 member");
 }
 
 static void test_long_places_are_cut(void **state)

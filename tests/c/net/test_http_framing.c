@@ -138,6 +138,65 @@ static void oversized_heads(void **state)
     free(head);
 }
 
+/* libmicrohttpd must not parse them: its memory for a connection ends at some 480. */
+static void many_arguments(void **state)
+{
+    static const int counts[] = {1, 400, 480, 500, 1000, 5000};
+    static const char *const argument[] = {"a=b&", "a&", "&", "?", "a=%00&"};
+    static char request[64 * 1024];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        for (size_t j = 0; j < sizeof(argument) / sizeof(argument[0]); j++) {
+            int fd = dial(), status;
+            size_t len = (size_t)sprintf(request, "GET /health?");
+
+            for (int k = 0; k < counts[i]; k++)
+                len += (size_t)sprintf(request + len, "%s", argument[j]);
+            sprintf(request + len, "c HTTP/1.1\r\nHost: localhost\r\n\r\n");
+            send_text(fd, request);
+            send_text(fd, "GET /marker HTTP/1.1\r\nHost: localhost\r\n\r\n");
+            status = status_of(receive(fd, "MARKER", HEAD_MS / 2));
+            if (status == 414 || (status == 400 && inbox_closed)) /* at once, too */
+                assert_int_equal(count_of(inbox, "MARKER"), 0);
+            else if ((status != 200 && status != 400) || count_of(inbox, "MARKER") != 1)
+                fail_msg("%d of %s: status %d, closed %d: %.200s", counts[i], argument[j], status, inbox_closed, inbox);
+            settle(fd);
+        }
+    }
+}
+
+/* What is wrong is said, where we say it. */
+static void details_of_malformed_heads(void **state)
+{
+    static const struct {
+        const char *head, *detail;
+    } cases[] = {
+        {"Transfer-Encoding : x\r\n", "a header has a blank before its colon"},
+        {"X(A: b\r\n", "holds a character that is not allowed"},
+        {"X y: b\r\n", "holds a character that is not allowed"},
+        {" X: b\r\n", "a header is folded over two lines"},
+        {"X: a\r\n b\r\n", "a header is folded over two lines"},
+        {"X: a\r\n b: c\r\nY: d\r\n", "a header is folded over two lines"},
+        {"X: a\nY: b\r\n", "does not end with CRLF"},
+        {"X: a\x01\r\n", "control characters"},
+        {"Transfer-Encoding: gzip\r\n", "the only Transfer-Encoding"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int fd = dial();
+        char request[1024];
+
+        snprintf(request, sizeof(request), "GET /health HTTP/1.1\r\nHost: localhost\r\n%s\r\n", cases[i].head);
+        send_text(fd, request);
+        receive(fd, NULL, 2000);
+        if (status_of(inbox) != 400 || !inbox_closed || !strstr(inbox, cases[i].detail))
+            fail_msg("%s: %s", cases[i].head, inbox);
+        settle(fd);
+    }
+}
+
 static void chunked_bodies_with_trailers(void **state)
 {
     int fd = dial();
@@ -189,8 +248,10 @@ static void slow_clients_are_closed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(ambiguous_framing_closes), TEST(malformed_heads_close),        TEST(malformed_chunks_close),
-        TEST(oversized_heads),          TEST(chunked_bodies_with_trailers), TEST(slow_clients_are_closed),
+        TEST(ambiguous_framing_closes),     TEST(malformed_heads_close),
+        TEST(malformed_chunks_close),       TEST(many_arguments),
+        TEST(details_of_malformed_heads),   TEST(oversized_heads),
+        TEST(chunked_bodies_with_trailers), TEST(slow_clients_are_closed),
     };
 
     before_all();

@@ -1,6 +1,8 @@
 /* Answers that come later or bit by bit, and clients that leave meanwhile. */
 #include "http_fixture.h"
 
+#include "net/http_connection.h"
+
 static void answers_that_come_later(void **state)
 {
     int fd = dial();
@@ -55,9 +57,13 @@ static void head_of_a_stream_ends_it(void **state)
 
     (void)state;
     send_text(fd, "HEAD /stream HTTP/1.1\r\nHost: localhost\r\n\r\nGET /marker HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    receive(fd, "MARKER", 1000);
+    receive(fd, NULL, 1000);
     assert_non_null(strstr(inbox, "text/event-stream"));
+    assert_non_null(strstr(inbox, "Connection: close"));
+    assert_true(inbox_closed);
+    assert_string_equal(strstr(inbox, "\r\n\r\n"), "\r\n\r\n"); /* and no chunk behind it */
     assert_int_equal(fake_cancelled, cancelled + 1);
+    assert_int_equal(fake_living, 0);
     settle(fd);
 }
 
@@ -132,6 +138,46 @@ static void half_closed_clients_get_quick_answers(void **state)
     settle(fd);
 }
 
+/* Neither an answer that is late nor a stream goes on for one that closed its side. */
+static void half_closed_clients_that_wait_count_as_gone(void **state)
+{
+    static const char *const requests[] = {"GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                                           "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                                           "HEAD /stream HTTP/1.1\r\nHost: localhost\r\n\r\n"};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        int fd = dial(), cancelled = fake_cancelled;
+
+        send_text(fd, requests[i]);
+        shutdown(fd, SHUT_WR);
+        receive(fd, NULL, HTTP_WATCH_AFTER_MS * 10);
+        assert_true(inbox_closed);
+        assert_null(strstr(inbox, "0\r\n\r\n"));
+        assert_int_equal(fake_cancelled, cancelled + 1);
+        assert_int_equal(fake_living, 0);
+        settle(fd);
+    }
+    for (int late = 0; late < 2; late++) { /* an answer before that time is delivered */
+        int fd = dial();
+
+        send_text(fd, late ? requests[1] : requests[0]);
+        shutdown(fd, SHUT_WR);
+        receive(fd, late ? "\r\n\r\n" : "HTTP", HTTP_WATCH_AFTER_MS / 4);
+        if (late) {
+            assert_int_equal(sink_write(waiting->sink, "tail", 4), SINK_OK);
+            sink_end(waiting->sink, true);
+            fake_end(waiting);
+        } else {
+            fake_reply(waiting, 200, "text/plain", "tail");
+        }
+        receive(fd, NULL, 1000);
+        assert_non_null(strstr(inbox, "tail"));
+        assert_true(inbox_closed);
+        settle(fd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +188,7 @@ int main(void)
         TEST(clients_that_leave_are_noticed),
         TEST(uploads_cut_off_are_noticed),
         TEST(half_closed_clients_get_quick_answers),
+        TEST(half_closed_clients_that_wait_count_as_gone),
     };
 
     before_all();

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "prim/confine_walk.h"
+#include "prim/upload_dirs.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -14,10 +15,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* confine_parent, then "DIRECTORY|NAME" relative to the temporary directory; or the name of the failure's code. */
+/* confine_parent, then "DIRECTORY|NAME" relative to the temporary directory, or "DIRECTORY|MISSING|NAME"; or the name
+ * of the failure's code. */
 static const char *entry_of(struct tree *tree, const char *path, int flags)
 {
-    static char text[2 * PATH_MAX];
+    static char text[3 * PATH_MAX];
     char dir[PATH_MAX];
     struct err err = {0};
     struct confine_entry entry;
@@ -26,7 +28,8 @@ static const char *entry_of(struct tree *tree, const char *path, int flags)
     assert_int_equal(confine_path_of(entry.dir_fd, dir, sizeof(dir), &err), 0);
     close(entry.dir_fd);
     assert_memory_equal(dir, tree->top, strlen(tree->top));
-    snprintf(text, sizeof(text), "%s|%s", dir + strlen(tree->top) + 1, entry.name);
+    snprintf(text, sizeof(text), "%s|%s%s%s", dir + strlen(tree->top) + 1, entry.missing, entry.missing[0] ? "|" : "",
+             entry.name);
     return text;
 }
 
@@ -73,7 +76,7 @@ static void test_the_base_is_no_entry(void **state)
         assert_entry(tree, names[i], CONFINE_FOLLOW, wanted);
     }
     assert_entry(tree, tree->base, 0, "base_dir_protected");
-    assert_entry(tree, tree_path(tree, "ws/"), CONFINE_MAKE_PARENTS, "base_dir_protected");
+    assert_entry(tree, tree_path(tree, "ws/"), CONFINE_MISSING_PARENTS, "base_dir_protected");
     assert_entry(tree, "home", 0, "ws|home");
     assert_entry(tree, "a/home/", 0, "ws/a|home");
 }
@@ -97,28 +100,40 @@ static void test_entries_through_links(void **state)
     assert_entry(tree, "l", 0, "ws|l");
     assert_entry(tree, "l", CONFINE_FOLLOW, "path_outside_base");
     assert_entry(tree, "l/new", 0, "path_outside_base");
-    assert_entry(tree, "l/new", CONFINE_FOLLOW | CONFINE_MAKE_PARENTS, "path_outside_base");
-    assert_entry(tree, "l/d/new", CONFINE_MAKE_PARENTS, "path_outside_base");
+    assert_entry(tree, "l/new", CONFINE_FOLLOW | CONFINE_MISSING_PARENTS, "path_outside_base");
+    assert_entry(tree, "l/d/new", CONFINE_MISSING_PARENTS, "path_outside_base");
     assert_entry(tree, "dangling-out", CONFINE_FOLLOW, "path_outside_base");
     assert_entry(tree, "dangling-up", CONFINE_FOLLOW, "path_outside_base");
     assert_entry(tree, "dangling-in", CONFINE_FOLLOW, "ws/a|new");
     assert_entry(tree, "dangling-deep", CONFINE_FOLLOW, "file_not_found");
-    assert_entry(tree, "dangling-deep", CONFINE_FOLLOW | CONFINE_MAKE_PARENTS, "ws/x/y|new");
+    assert_entry(tree, "dangling-deep", CONFINE_FOLLOW | CONFINE_MISSING_PARENTS, "ws|x/y|new");
     assert_int_equal(tree_count(tree, "out"), 1);
     assert_false(tree_has(tree, "ws/a/new"));
 }
 
-static void test_makes_parents(void **state)
+static void test_missing_parents(void **state)
 {
     struct tree *tree = *state;
-    assert_entry(tree, "p/q/new", 0, "file_not_found");
-    assert_entry(tree, "p/q/new", CONFINE_MAKE_PARENTS, "ws/p/q|new");
-    assert_int_equal(tree_count(tree, "ws/p/q"), 0);
-    assert_entry(tree, "p/q/new", 0, "ws/p/q|new");
+    char longer[NAME_MAX + 10];
+    tree_dir(tree, "ws/a");
     tree_file(tree, "ws/f", "x");
-    assert_entry(tree, "f/q/new", CONFINE_MAKE_PARENTS, "not_a_directory");
-    assert_entry(tree, "../out/d/new", CONFINE_MAKE_PARENTS, "path_outside_base");
-    assert_entry(tree, tree_path(tree, "ws/r/s/new/"), CONFINE_MAKE_PARENTS, "ws/r/s|new");
+    assert_entry(tree, "p/q/new", 0, "file_not_found");
+    assert_entry(tree, "p/q/new", CONFINE_MISSING_PARENTS, "ws|p/q|new");
+    assert_entry(tree, "a/p/./q//new", CONFINE_MISSING_PARENTS, "ws/a|p/q|new");
+    assert_entry(tree, "a/new", CONFINE_MISSING_PARENTS, "ws/a|new");
+    assert_entry(tree, tree_path(tree, "ws/r/s/new/"), CONFINE_MISSING_PARENTS, "ws|r/s|new");
+    assert_entry(tree, "f/q/new", CONFINE_MISSING_PARENTS, "not_a_directory");
+    assert_entry(tree, "../out/d/new", CONFINE_MISSING_PARENTS, "path_outside_base");
+    /* what is not there has no parent */
+    assert_entry(tree, "p/../new", CONFINE_MISSING_PARENTS, "file_not_found");
+    assert_entry(tree, "p/../../out/new", CONFINE_MISSING_PARENTS, "file_not_found");
+    assert_entry(tree, "p/q/..", CONFINE_MISSING_PARENTS, "file_not_found");
+    assert_entry(tree, "p/q/.", CONFINE_MISSING_PARENTS, "file_not_found");
+    memset(longer, 'n', sizeof(longer));
+    memcpy(longer, "p/", 2);
+    longer[sizeof(longer) - 1] = '\0';
+    assert_entry(tree, longer, CONFINE_MISSING_PARENTS, "invalid_path");
+    assert_int_equal(tree_count(tree, "ws"), 2);
     assert_int_equal(tree_count(tree, "out"), 1);
 }
 
@@ -156,10 +171,10 @@ static void test_protected_paths(void **state)
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         assert_int_equal(confine_open(tree->confine, refused[i], strlen(refused[i]), O_RDONLY, &err), -1);
         assert_int_equal(err.code, ERR_PERMISSION_DENIED);
-        assert_entry(tree, refused[i], CONFINE_FOLLOW | CONFINE_MAKE_PARENTS, "permission_denied");
+        assert_entry(tree, refused[i], CONFINE_FOLLOW | CONFINE_MISSING_PARENTS, "permission_denied");
     }
     assert_entry(tree, "lua/new", 0, "permission_denied");
-    assert_entry(tree, "none/deep/new", CONFINE_MAKE_PARENTS, "permission_denied");
+    assert_entry(tree, "none/deep/new", CONFINE_MISSING_PARENTS, "permission_denied");
     assert_int_equal(confine_open_dir(tree->confine, "lua/routes", 10, &err), -1);
     assert_int_equal(err.code, ERR_PERMISSION_DENIED);
     assert_int_equal(confine_open_file(tree->confine, "etc/commands.lua", 16, O_WRONLY, &err), -1);
@@ -184,11 +199,18 @@ static void test_deep_trees(void **state)
     for (int i = 1; i < 250; i++)
         strcat(path, "/d");
     struct confine_entry entry;
+    int fd;
     char file[PATH_MAX + 8];
     snprintf(file, sizeof(file), "%s/f", path);
-    assert_int_equal(confine_parent(tree->confine, file, strlen(file), CONFINE_MAKE_PARENTS, &entry, &err), 0);
+    assert_int_equal(confine_parent(tree->confine, file, strlen(file), CONFINE_MISSING_PARENTS, &entry, &err), 0);
+    assert_string_equal(entry.missing, path);
+    size_t made;
+    fd = upload_parents_make(entry.dir_fd, entry.missing, &made, &err);
+    assert_true(fd >= 0);
+    assert_int_equal(made, 250);
+    close(fd);
     close(entry.dir_fd);
-    int fd = confine_open_dir(tree->confine, path, strlen(path), &err);
+    fd = confine_open_dir(tree->confine, path, strlen(path), &err);
     assert_true(fd >= 0);
     close(fd);
     for (int i = 0; i < 250; i++)
@@ -199,7 +221,7 @@ static void test_deep_trees(void **state)
     path[0] = '\0';
     for (int i = 0; i < 300; i++)
         strcat(path, "e/");
-    assert_int_equal(confine_parent(tree->confine, path, strlen(path), CONFINE_MAKE_PARENTS, &entry, &err), -1);
+    assert_int_equal(confine_parent(tree->confine, path, strlen(path), CONFINE_MISSING_PARENTS, &entry, &err), -1);
     assert_int_equal(err.code, ERR_INVALID_PATH);
 }
 
@@ -340,7 +362,7 @@ int main(void)
         TREE_TEST(test_entries),
         TREE_TEST(test_the_base_is_no_entry),
         TREE_TEST(test_entries_through_links),
-        TREE_TEST(test_makes_parents),
+        TREE_TEST(test_missing_parents),
         TREE_TEST(test_protected_paths),
         TREE_TEST(test_deep_trees),
         TREE_TEST(test_without_procfs),

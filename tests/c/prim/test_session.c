@@ -156,6 +156,20 @@ static void secrets_of_ours_are_no_state(void **state)
     expect_in("s", "echo \"$ABX_SERVER_TOKEN\" ${#ABX_PROCESS_ID} $SHLVL \"$OLDPWD\"", 0, " 14 1 \n");
 }
 
+/* What the trap cannot do is no affair of the command's. */
+static void limits_of_the_shell_change_no_result(void **state)
+{
+    (void)state;
+    expect_in("s", "export A=1", 0, "");
+    expect_in("s", "ulimit -f 0; export A=2; true", 0, "");
+    expect_in("s", "ulimit -f 1; export A=3 B=$(printf %2000s); exit 6", 6, "");
+    expect_in("s", "set -e; ulimit -f 0; export A=4; true", 0, "");
+    expect_in("s", "set -e; ulimit -n 0; export A=5; true", 0, "");
+    expect_in("s", "trap '' PIPE; exec >&- 2>&-; cd /", 0, "");
+    expect_in("s", "echo $A; pwd | grep -c session; exec 2>/dev/null; set -ex; export A=6", 0, "1\n1\n");
+    expect_in("s", "echo $A", 0, "6\n");
+}
+
 /* The shell may put something else where its state should be. */
 static void the_state_file_is_not_trusted(void **state)
 {
@@ -275,6 +289,7 @@ int main(void)
         SESSION_TEST(what_does_not_end_as_usual_leaves_the_state),
         SESSION_TEST(a_directory_that_is_gone_or_outside_is_the_base),
         SESSION_TEST(secrets_of_ours_are_no_state),
+        SESSION_TEST(limits_of_the_shell_change_no_result),
         SESSION_TEST(the_state_file_is_not_trusted),
         SESSION_TEST(turns_queue_in_order),
         SESSION_TEST(a_turn_given_back_unused_passes_on),

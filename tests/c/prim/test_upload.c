@@ -3,8 +3,10 @@
 
 #include "prim/sha256.h"
 #include "prim/upload.h"
+#include "prim/upload_dirs.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/mount.h>
 
 #define FORM "multipart/form-data; boundary=XX"
@@ -334,6 +336,147 @@ static void test_a_later_rename_fails(void **state)
     assert_int_equal(tree_count(tree, "ws"), 2);
 }
 
+/* Directories are made at the end only, so what fails before has made none. */
+static void test_failed_uploads_leave_no_directories(void **state)
+{
+    struct tree *tree = *state;
+    struct err err;
+    struct upload_options options = raw("np/x/y");
+    struct upload *upload = upload_new(tree->confine, &options, &err);
+    assert_int_equal(upload_feed(upload, "abc", 3, &err), 0);
+    assert_false(tree_has(tree, "ws/np"));
+    upload_free(upload);
+    options.sha256 = abc_sha256;
+    assert_string_equal(send(tree, options, "abd"), "checksum_mismatch");
+    assert_string_equal(send(tree, form("np/x"), PART("a", "one") "1\r\n" PART("b", "two") "half"), "invalid_request");
+    assert_string_equal(send(tree, form("np/x"), PART("a", "one") "1\r\n" PART("b", "one") "2" END), "invalid_request");
+    assert_string_equal(failure.field, "filename");
+    assert_int_equal(tree_count(tree, "ws"), 0);
+    assert_string_equal(send(tree, options, "abc"), "");
+    assert_string_equal(tree_text(tree, "ws/np/x/y"), "abc");
+    assert_int_equal(tree_count(tree, "ws"), 1);
+}
+
+/* What came to stand there meanwhile is used or refused, and what was made for a file that failed is taken back. */
+static void test_parents_that_change(void **state)
+{
+    struct tree *tree = *state;
+    struct err err;
+    const struct upload_file *files;
+    size_t count;
+    static const struct {
+        const char *what;
+        enum err_code code;
+    } cases[] = {{"directory", ERR_NONE}, {"link", ERR_BUSY}, {"file", ERR_BUSY}, {"target", ERR_ALREADY_EXISTS}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct upload_options options = raw("a/b/c/f");
+        options.overwrite = false;
+        struct upload *upload = upload_new(tree->confine, &options, &err);
+        assert_int_equal(upload_feed(upload, "abc", 3, &err), 0);
+        tree_dir(tree, "ws/a");
+        if (i == 0)
+            tree_dir(tree, "ws/a/b");
+        else if (i == 1)
+            tree_link(tree, tree_path(tree, "out"), "ws/a/b");
+        else if (i == 2)
+            tree_file(tree, "ws/a/b", "");
+        else
+            assert_string_equal(send(tree, raw("a/b/c/f"), "other"), "");
+        int result = upload_finish(upload, &files, &count, &err);
+        upload_free(upload);
+        assert_int_equal(result == 0 ? ERR_NONE : err.code, cases[i].code);
+        assert_int_equal(tree_count(tree, "ws"), 1); /* no temporary file */
+        if (i == 0 || i == 3) {
+            assert_string_equal(tree_text(tree, "ws/a/b/c/f"), i == 0 ? "abc" : "other");
+            unlink(tree_path(tree, "ws/a/b/c/f"));
+            rmdir(tree_path(tree, "ws/a/b/c"));
+            rmdir(tree_path(tree, "ws/a/b"));
+        } else {
+            unlink(tree_path(tree, "ws/a/b"));
+        }
+        assert_int_equal(rmdir(tree_path(tree, "ws/a")), 0);
+    }
+    assert_int_equal(tree_count(tree, "out"), 1);
+}
+
+/* Making and taking back, by itself. */
+static void test_making_parents(void **state)
+{
+    struct tree *tree = *state;
+    struct err err;
+    size_t made;
+    int base = open(tree->base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    tree_dir(tree, "ws/a");
+    int fd = upload_parents_make(base, "a/b/c", &made, &err);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(made, 2);
+    tree_file(tree, "ws/a/b/f", "of somebody else");
+    upload_parents_remove(base, "a/b/c", made);
+    assert_false(tree_has(tree, "ws/a/b/c"));
+    assert_string_equal(tree_text(tree, "ws/a/b/f"), "of somebody else");
+    unlink(tree_path(tree, "ws/a/b/f"));
+    upload_parents_remove(base, "a/b", 1);
+    assert_int_equal(tree_count(tree, "ws/a"), 0);
+    char path[400] = "p/q/";
+    memset(path + 4, 'n', NAME_MAX);
+    fd = upload_parents_make(base, path, &made, &err);
+    assert_true(fd >= 0); /* the longest one that is */
+    close(fd);
+    upload_parents_remove(base, path, made);
+    tree_link(tree, "nowhere", "ws/a/l");
+    assert_int_equal(upload_parents_make(base, "a/l/x", &made, &err), -1);
+    assert_int_equal(err.code, ERR_BUSY);
+    assert_int_equal(tree_count(tree, "ws"), 1);
+    close(base);
+}
+
+struct racer {
+    struct tree *tree;
+    pthread_t thread;
+    int number, stored;
+};
+
+/* Every second one ends with a wrong sum, or finds its target taken only at the end. */
+static void *race(void *ctx)
+{
+    struct racer *racer = ctx;
+    const struct upload_file *files;
+    struct err err;
+    size_t count;
+    char path[64];
+    for (int i = 0; i < 200; i++) {
+        snprintf(path, sizeof(path), "r%d/x/y/f%d", i, racer->number / 2);
+        struct upload_options options = raw(path);
+        options.overwrite = false;
+        options.sha256 = racer->number % 2 ? abc_sha256 : NULL;
+        struct upload *upload = upload_new(racer->tree->confine, &options, &err);
+        if (upload_feed(upload, racer->number % 2 ? "abd" : "abc", 3, &err) == 0 &&
+            upload_finish(upload, &files, &count, &err) == 0)
+            racer->stored++;
+        else if (racer->number % 2 == 0)
+            print_error("%s: %s\n", path, err.text);
+        upload_free(upload);
+    }
+    return NULL;
+}
+
+static void test_races_into_new_directories(void **state)
+{
+    struct tree *tree = *state;
+    struct racer racers[6];
+    for (int i = 0; i < 6; i++) {
+        racers[i] = (struct racer){.tree = tree, .number = i};
+        assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+    }
+    for (int i = 0; i < 6; i++) {
+        pthread_join(racers[i].thread, NULL);
+        assert_int_equal(racers[i].stored, i % 2 ? 0 : 200);
+    }
+    assert_int_equal(tree_count(tree, "ws"), 200);
+    assert_int_equal(tree_count(tree, "ws/r0/x/y"), 3);
+}
+
 static void test_full_disk(void **state)
 {
     struct tree *tree = *state;
@@ -349,6 +492,10 @@ static void test_full_disk(void **state)
     assert_string_equal(send_in(tree, &options, big, sizeof(big), 64 * 1024), "no_space");
     assert_int_equal(tree_count(tree, "ws/small"), 1);
     assert_string_equal(tree_text(tree, "ws/small/keep"), "old");
+    options.path = "small/np/x/y";
+    options.path_len = strlen(options.path);
+    assert_string_equal(send_in(tree, &options, big, sizeof(big), 64 * 1024), "no_space");
+    assert_int_equal(tree_count(tree, "ws/small"), 1);
     options.path = "small/fits";
     options.path_len = strlen(options.path);
     assert_string_equal(send_in(tree, &options, big, 512 * 1024, 64 * 1024), "");
@@ -369,6 +516,10 @@ int main(void)
         TREE_TEST(test_options_that_do_not_fit),
         TREE_TEST(test_broken_off_anywhere),
         TREE_TEST(test_a_later_rename_fails),
+        TREE_TEST(test_failed_uploads_leave_no_directories),
+        TREE_TEST(test_parents_that_change),
+        TREE_TEST(test_making_parents),
+        TREE_TEST(test_races_into_new_directories),
         TREE_TEST(test_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

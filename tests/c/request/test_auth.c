@@ -73,6 +73,7 @@ static void other_hosts_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
         assert_int_equal(host(foreign[i], NULL), ERR_HOST_NOT_ALLOWED);
+    assert_non_null(strstr(err.text, "allowed_hosts")); /* says what to do */
     for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
         assert_int_equal(host(malformed[i], NULL), ERR_INVALID_REQUEST);
     }
@@ -98,14 +99,36 @@ static void absolute_form_must_agree(void **state)
     assert_int_equal(host("localhost", "user@localhost"), ERR_INVALID_REQUEST);
 }
 
-static void any_host_beyond_loopback(void **state)
+static void hosts_beyond_loopback(void **state)
 {
+    static const char *const no_hosts[] = {NULL};
+    static const char *const addresses[] = {"10.0.0.1:8080", "[fd00::1]", "127.0.0.1", "localhost"};
+    static const char *const names[] = {"anything.example:1", "10.0.0.1.example", "10.0.0", "[::1.example]"};
     struct auth_policy open = policy;
-    struct auth_headers headers = {.host = "anything.example:1", .host_count = 1};
 
     (void)state;
     open.loopback = false;
-    assert_int_equal(auth_check_host(&open, &headers, NULL, &err), 0);
+    for (int round = 0; round < 3; round++) {
+        open.token = round == 0 ? "s3cret-token" : NULL; /* allowed_hosts alone, no token alone, both */
+        open.allowed_hosts = round == 1 ? no_hosts : hosts;
+        for (size_t i = 0; i < 4; i++) {
+            struct auth_headers address = {.host = addresses[i], .host_count = 1};
+            struct auth_headers name = {.host = names[i], .host_count = 1};
+            struct auth_headers listed = {.host = "box.example:1", .host_count = 1};
+
+            assert_int_equal(auth_check_host(&open, &address, NULL, &err), 0);
+            assert_int_equal(auth_check_host(&open, &name, NULL, &err), -1);
+            assert_int_equal(err.code, i < 3 ? ERR_HOST_NOT_ALLOWED : ERR_INVALID_REQUEST);
+            assert_int_equal(auth_check_host(&open, &listed, NULL, &err), round == 1 ? -1 : 0);
+        }
+    }
+
+    struct auth_headers any = {.host = "anything.example:1", .host_count = 1};
+    open.token = "s3cret-token";
+    open.allowed_hosts = no_hosts;
+    assert_int_equal(auth_check_host(&open, &any, NULL, &err), 0);
+    open.allowed_hosts = NULL;
+    assert_int_equal(auth_check_host(&open, &any, NULL, &err), 0);
 }
 
 static void own_and_allowed_origins_pass(void **state)
@@ -168,7 +191,7 @@ int main(void)
         cmocka_unit_test(other_hosts_are_refused),
         cmocka_unit_test(exactly_one_host),
         cmocka_unit_test(absolute_form_must_agree),
-        cmocka_unit_test(any_host_beyond_loopback),
+        cmocka_unit_test(hosts_beyond_loopback),
         cmocka_unit_test(own_and_allowed_origins_pass),
         cmocka_unit_test(foreign_origins_are_refused),
         cmocka_unit_test(tokens),

@@ -24,8 +24,8 @@
 /* A routes file with one route whose handler has this body. */
 #define ROUTE(body)                                                                                                    \
     "local json, time, text = require('abx.json'), require('abx.time'), require('abx.text')\n"                         \
-    "return {group='core', {method='GET', path='/t', name='t', deadline_ms=30000, handler=function(req)\n" body        \
-    "\nend}}"
+    "return {group='core', {method='GET', path='/t', name='t', summary='s', deadline_ms=30000, "                       \
+    "handler=function(req)\n" body "\nend}}"
 
 struct fixture {
     char dir[64], lua_dir[80];

@@ -64,6 +64,17 @@ describe("the token", function()
     assert.equal(200, abxd:get("/capabilities", { token = false, headers = { Authorization = "bearer " .. TOKEN } }).status)
   end)
 
+  it("may have blanks around it, which belong to the header", function()
+    for _, blanks in ipairs { " ", "  \t ", "\t" } do
+      local answer = send(abxd, "GET /capabilities HTTP/1.1", { "Host: localhost",
+        "Authorization: " .. blanks .. "Bearer " .. TOKEN .. blanks }, false)
+      assert.equal(200, answer.status)
+    end
+    local answer = send(abxd, "GET /capabilities HTTP/1.1", { "Host: localhost", "Authorization: Bearer " .. TOKEN .. " x" },
+      false)
+    assert.equal(401, answer.status)
+  end)
+
   it("is wanted before the body is looked at", function()
     check.problem(abxd:request("POST", "/shell", { token = false, body = ("["):rep(500000), headers = {
       ["Content-Type"] = "application/json" } }), 401, "unauthorized")
@@ -246,6 +257,29 @@ describe("without a token", function()
     assert.equal(2, result.code)
     assert.matches("token", result.stderr)
   end)
+end)
+
+describe("beyond loopback", function()
+  local HOSTS = { "localhost", "10.1.2.3:80", "[fd00::1]", "abx.example", "evil.example" }
+  local cases = {
+    { "any Host will do with a token", { "--token", TOKEN }, { 200, 200, 200, 200, 200 } },
+    { "allowed_hosts counts", { "--token", TOKEN, "--allowed-hosts", "abx.example" }, { 200, 200, 200, 200, 403 } },
+    { "a name must be allowed without a token", { "--allow-unauthenticated" }, { 200, 200, 200, 403, 403 } },
+    { "an allowed name will do without a token", { "--allow-unauthenticated", "--allowed-hosts", "abx.example" },
+      { 200, 200, 200, 200, 403 } },
+  }
+  for _, case in ipairs(cases) do
+    it(case[1], function()
+      local abxd <close> = server.start { args = { "--host", "0.0.0.0", table.unpack(case[2]) } }
+      for i, host in ipairs(HOSTS) do
+        local answer = send(abxd, "GET /health HTTP/1.1", { "Host: " .. host })
+        assert.same({ host, case[3][i] }, { host, answer.status })
+        if answer.status == 403 then
+          assert.matches("allowed_hosts", check.problem(answer, 403, "host_not_allowed").detail)
+        end
+      end
+    end)
+  end
 end)
 
 describe("HTTP basics:", function()

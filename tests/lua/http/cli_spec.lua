@@ -26,6 +26,14 @@ describe("abxd", function()
   it("check finds nothing wrong with what ships", function()
     local result = server.run { "check", "--base-dir", base }
     assert.same({ 0, "" }, { result.code, result.stderr })
+    assert.matches("^ok: %d+ routes in %d+ groups, %d+ commands\n$", result.stdout)
+  end)
+
+  it("--help says which flags have no effect yet", function()
+    local help = server.run({ "--help" }).stdout
+    for _, flag in ipairs { "ws-port", "ws-public-url", "limits-terminals", "browser-allow-hosts", "mcp-tools" } do
+      assert.matches("(no effect in this version)", help:match("%-%-" .. flag:gsub("%-", "%%-") .. " [^\n]*"), 1, true)
+    end
   end)
 
   it("routes prints the table, as text or JSON", function()
@@ -48,6 +56,11 @@ describe("abxd", function()
   describe("stops with 2 and one clear line for", function()
     local cases = {
       { "an unknown flag", { "--nonsense" }, "nonsense" },
+      { "a misspelt flag", { "--base-dri", "/x" }, "(did you mean --base-dir?)" },
+      { "a command behind flags", { "--port=1", "check" }, "unexpected argument check; the command comes first", true },
+      { "an argument too many", { "check", "extra" }, "unexpected argument extra", true },
+      { "an origin that is none", { "--allowed-origins", "https://a.example/" }, "scheme://host[:port]" },
+      { "core among disabled_groups", { "--disabled-groups", "core" }, "core is always on" },
       { "an unknown command", { "launch" }, "launch", true },
       { "a flag without value", { "--port" }, "port", true },
       { "a port that is none", { "--port", "x" }, "port" },
@@ -87,6 +100,32 @@ describe("abxd", function()
       assert.matches("server%.lua:2:", result.stderr)
     end)
 
+    it("all faults of a configuration file at once, for check and serve", function()
+      files.write(root .. "/server.lua", "return {\n  -- port = 1,\n  prot = 1,\n  limits = 5,\n  port = 'x',\n}\n")
+      local path = root .. "/server.lua"
+      for _, verb in ipairs { "check", "serve" } do
+        local result = server.run { verb, "--config", path, "--base-dir", base, "--lua-dir", root .. "/none" }
+        assert.same({ 2, "" }, { result.code, result.stdout })
+        assert.equal(path .. ":3: unknown key 'prot' (did you mean 'port'?)\n" .. path ..
+          ":4: limits must be a table of names\n" .. path .. ":5: port must be a whole number, not a string\n",
+          result.stderr)
+      end
+    end)
+
+    it("tables at the default place that are not there", function()
+      local result = server.run({ "check" }, { cwd = root })
+      assert.same({ 2, "abxd: no tables at ./lua: run abxd in its source tree, or say --lua-dir\n" },
+        { result.code, result.stderr })
+    end)
+
+    it("a misspelt --token, which is not told", function()
+      for _, args in ipairs { { "--tokne", "s3cret" }, { "--tokne=s3cret" } } do
+        local result = server.run(args)
+        assert.equal(2, result.code)
+        assert.is_nil(result.stderr:find("s3cret", 1, true))
+      end
+    end)
+
     it("tables, commands or configuration inside the base", function()
       for _, name in ipairs { "lua", "config" } do
         files.copy_tree(files.source_dir .. "/" .. name, base .. "/" .. name)
@@ -99,6 +138,17 @@ describe("abxd", function()
       end
     end)
 
+    it("a link among the tables that leads into the base", function()
+      local tables = server.copy_tables()
+      files.copy_tree(tables.lua_dir .. "/routes", base .. "/routes")
+      files.remove_tree(tables.lua_dir .. "/routes")
+      require("luv").fs_symlink(base .. "/routes", tables.lua_dir .. "/routes")
+      local result = server.run { "--lua-dir", tables.lua_dir, "--base-dir", base, "--port", "0" }
+      files.remove_tree(tables.dir)
+      assert.equal(2, result.code)
+      assert.matches("within reach of clients", result.stderr, 1, true)
+    end)
+
     it("a faulty table, with file and line", function()
       local tables = server.copy_tables()
       files.write(tables.lua_dir .. "/routes/x.lua", "return {\n  group = = 1\n}\n")
@@ -107,6 +157,34 @@ describe("abxd", function()
       assert.equal(2, result.code)
       assert.matches("x%.lua:2: ", result.stderr)
     end)
+  end)
+
+  it("takes lists with commas or blanks, and the empty one as core alone", function()
+    for list, wanted in pairs { ["commands, system\tprocess"] = "commands,core,process,system", [""] = "core" } do
+      local abxd <close> = server.start { args = { "--enabled-groups", list } }
+      local on = {}
+      for _, group in ipairs(check.ok(abxd:get("/capabilities")).groups) do
+        if group.enabled then
+          on[#on + 1] = group.name
+        end
+      end
+      table.sort(on)
+      assert.equal(wanted, table.concat(on, ","))
+    end
+  end)
+
+  it("logs its pid, and variables that it does not know, without their values", function()
+    local abxd <close> = server.start { env = { ABX_SERVER_BASE_DRI = "/v4lue", ABX_SERVER_X = "v4lue" } }
+    local seen = {}
+    for _, line in ipairs(abxd:log()) do
+      seen[#seen + 1] = line.area == "server" and line.msg or nil
+    end
+    table.sort(seen)
+    local all = table.concat(seen, "\n")
+    assert.matches("unknown variable ABX_SERVER_BASE_DRI is ignored (did you mean ABX_SERVER_BASE_DIR?)", all, 1, true)
+    assert.matches("unknown variable ABX_SERVER_X is ignored", all, 1, true)
+    assert.matches("pid " .. abxd.pid, all, 1, true)
+    assert.is_nil(abxd:log_text():find("v4lue", 1, true))
   end)
 
   it("takes the highest of file, environment and flags", function()

@@ -129,10 +129,21 @@ describe("registered commands", function()
   it("check all their arguments at once", function()
     assert.same({ "count", "more[0]", "nonsense", "one" }, check.faulty_fields(run("words", { count = 10, more = { 1 },
       nonsense = true })))
-    check.problem(run("placed", { where = ".." }), 403, "path_outside_base")
-    check.problem(run("missing"), 404, "executable_not_found")
+    check.problem(run("placed", { where = "" }), 400, "invalid_path", "where")
     check.problem(abxd:request("POST", "/commands/words", { body = "[]", headers = {
       ["Content-Type"] = "application/json" } }), 400, "invalid_request")
+  end)
+
+  it("blame the parameter that was sent", function()
+    check.problem(run("placed", { where = ".." }), 403, "path_outside_base", "where")
+    check.problem(run("placed", { where = "nowhere" }), 400, "bad_cwd", "where")
+    check.problem(run("placed", { text = "a\0b" }), 400, "invalid_request", "text")
+    check.problem(run("words", { one = "x", more = { "y", "a\0b" } }), 400, "invalid_request", "more[1]")
+    local problem = check.problem(run("missing"), 503, "unavailable")
+    assert.equal("the program nosuchcmd_x is not installed", problem.detail)
+    assert.is_nil(problem.field)
+    problem = check.problem(run("words", { one = 1, count = 10 }), 400, "invalid_request")
+    assert.equal("2 fields are not valid, see errors; the first: count: must be between 1 and 9", problem.detail)
   end)
 
   it("run without a body where nothing is required", function()

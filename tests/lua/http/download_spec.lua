@@ -270,6 +270,16 @@ describe("GET /download", function()
       check.problem(get("path=..&archive=zip"), 403, "path_outside_base", "path")
     end)
 
+    it("is refused on procfs and sysfs", function()
+      local root = server.start { base_dir = "/" }
+      for _, path in ipairs { "proc", "/proc/self", "proc/self/fd", "sys", "sys/kernel" } do
+        for _, archive in ipairs { "tar.gz", "zip" } do
+          check.problem(root:get("/download?path=" .. path .. "&archive=" .. archive), 400, "not_a_regular_file", "path")
+        end
+      end
+      root:stop()
+    end)
+
     it("is cut, not padded, when a file shrinks", function()
       files.mkdir(base .. "/shrinks")
       process.run { "dd", "if=/dev/urandom", "of=" .. base .. "/shrinks/big", "bs=1M", "count=40" }

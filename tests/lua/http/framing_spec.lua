@@ -135,6 +135,16 @@ describe("framing", function()
     files.remove_tree(abxd.base_dir .. "/ran")
   end)
 
+  it("is kept with any number of parameters", function()
+    for _, count in ipairs { 480, 500, 1000, 5000 } do
+      local conn = abxd:connect()
+      local answer = conn:request("GET", "/health?" .. ("a=b&"):rep(count) .. "c=d", { timeout = 2 })
+      assert.is_true(answer.status == 200 or answer.status == 400, answer.status)
+      assert.equal(200, conn:request("GET", "/commands").status)
+      conn:close()
+    end
+  end)
+
   it("stays in step when requests are pipelined", function()
     local conn = abxd:connect()
     local get = "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"

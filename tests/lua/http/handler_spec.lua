@@ -64,6 +64,22 @@ local GREEDY = {
   table_growth = "local t = {} while true do t[#t + 1] = {} end",
 }
 
+-- Answers what each misuse raises.
+local MISUSE = [[
+  local proc, said = require("abx.proc"), {}
+  local function note(f, ...)
+    local ok, message = pcall(f, ...)
+    said[#said + 1] = ok and "nothing" or message:gsub("^.-:%d+: ", "")
+  end
+  local run <close> = proc.start { command = "echo x" }
+  note(proc.start, { command = "true", cdw = "." })
+  note(proc.start, { command = "true", whatever = 1 })
+  note(proc.start, { command = "true", 1 })
+  note(run.captured, run)
+  note(reply, { jsn = {} })
+  return { said = said }
+]]
+
 describe("a handler", function()
   local abxd, baseline
 
@@ -90,6 +106,7 @@ describe("a handler", function()
       stream_loops = "return reply { headers = { ['Content-Type'] = 'text/event-stream' }, stream = function(out) "
         .. "out:event('a', {}) while true do end end }",
       globals = "x_global = 1",
+      misuse = MISUSE,
       sees = "local names = {} for name in pairs(req.params) do names[#names + 1] = name end "
         .. "return { method = req.method, path = req.path, id = req.id, agent = req.headers['user-agent'], n = #names }",
     })
@@ -103,6 +120,14 @@ describe("a handler", function()
   end)
   lazy_teardown(function()
     abxd:stop()
+  end)
+
+  it("is told its misuse", function()
+    assert.same({
+      "proc.start: unknown key 'cdw' (did you mean 'cwd'?)", "proc.start: unknown key 'whatever'",
+      "proc.start: unknown key '1'", "this run keeps no output: start it with capture_bytes",
+      "reply: unknown key 'jsn' (did you mean 'json'?)",
+    }, check.ok(abxd:get("/h/misuse")).said)
   end)
 
   describe("that never ends costs 504 within its budget:", function()

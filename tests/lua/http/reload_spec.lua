@@ -217,4 +217,44 @@ describe("a reload", function()
       return watching:post("/commands/only", {}).status == 200
     end))
   end)
+
+  it("is still noticed after folders were replaced, below folders and behind links", function()
+    local watching <close> = server.start { tables = true, args = { "--watch" } }
+    local lua_dir, commands = watching.tables.lua_dir, watching.tables.commands
+    local function becomes(route, value)
+      return process.poll(5000, function()
+        local answer = watching:get(route)
+        return answer.status == 200 and answer:json().value == value
+      end)
+    end
+    for round = 1, 3 do
+      local folder = round == 3 and lua_dir or lua_dir .. "/routes"
+      files.copy_tree(folder, lua_dir .. ".kept")
+      files.remove_tree(folder)
+      files.copy_tree(lua_dir .. ".kept", folder)
+      files.remove_tree(lua_dir .. ".kept")
+      uv.sleep(400)
+      files.write(lua_dir .. "/routes/r.lua", routes { ["/r1"] = tostring(round) })
+      assert.is_true(becomes("/r1", round))
+    end
+
+    files.mkdir(lua_dir .. "/abx/deep")
+    files.write(lua_dir .. "/abx/deep/m.lua", "return { value = 1 }\n")
+    files.write(lua_dir .. "/routes/r.lua", routes { ["/r1"] = "require('abx.deep.m').value" })
+    assert.is_true(becomes("/r1", 1))
+    files.write(lua_dir .. "/abx/deep/m.lua", "return { value = 2 }\n")
+    assert.is_true(becomes("/r1", 2))
+
+    local target = watching.tables.dir .. "/elsewhere"
+    files.mkdir(target)
+    files.write(target .. "/c.lua", "return { { name = 'first', description = 'x', argv = { 'echo' } } }\n")
+    uv.fs_unlink(commands)
+    uv.fs_symlink(target .. "/c.lua", commands)
+    for _, name in ipairs { "first", "second", "third" } do
+      files.write(target .. "/c.lua", ("return { { name = '%s', description = 'x', argv = { 'echo' } } }\n"):format(name))
+      assert.is_true(process.poll(5000, function()
+        return watching:post("/commands/" .. name, {}).status == 200
+      end))
+    end
+  end)
 end)

@@ -1,5 +1,6 @@
 local check = require("support.check")
 local files = require("support.files")
+local json = require("support.json")
 local process = require("support.process")
 local server = require("support.server")
 local sse = require("support.sse")
@@ -76,6 +77,15 @@ describe("shell sessions", function()
     assert.same({ 1, "" }, { run.exit_code, run.stderr })
     assert.equal(abxd.base_dir .. "/sub\n", sh("code", "pwd").stdout)
     assert.equal(2, sh("code", "if").exit_code)
+  end)
+
+  it("give the command's own result where their state cannot be written", function()
+    sh("limits", "export A=1")
+    for code, command in pairs { [0] = "ulimit -f 0; export A=2; true", [7] = "set -e; ulimit -n 0; export A=2; exit 7" } do
+      local run = sh("limits", command)
+      assert.same({ code, json.null, "", "" }, { run.exit_code, run.signal, run.stdout, run.stderr })
+    end
+    assert.equal("1\n", sh("limits", "echo $A").stdout)
   end)
 
   describe("leave the state as it was after", function()

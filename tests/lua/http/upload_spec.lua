@@ -263,6 +263,25 @@ describe("POST /upload", function()
       end)
     end
 
+    it("leaves no directories either", function()
+      local sum = ("0"):rep(64)
+      check.problem(put("path=np1/x/y&sha256=" .. sum, "hello"), 422, "checksum_mismatch", "sha256")
+      assert.same({}, files.list(base))
+      local conn = abxd:connect()
+      conn:send(http.head("POST", "/upload?path=np1/x/y", "localhost", { headers = { ["Content-Length"] = 10 * #MIB } })
+        .. MIB)
+      assert.is_true(process.poll(5000, function()
+        return #files.list(base) == 1 -- the temporary file
+      end))
+      assert.is_false(files.exists(base .. "/np1"))
+      conn:abort()
+      assert.is_true(process.poll(5000, function()
+        return #files.list(base) == 0
+      end))
+      check.problem(put("path=np1/../y", "hello"), 404, "file_not_found", "path")
+      assert.same({}, files.list(base))
+    end)
+
     it("removes every part of a form", function()
       local body, content_type = http.multipart {
         { name = "f", filename = "a", content = MIB }, { name = "f", filename = "b", content = MIB },

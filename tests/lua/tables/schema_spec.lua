@@ -12,14 +12,14 @@ describe("makers of schemas", function()
     P.string { maximum = 3 }
     local line = debug.getinfo(1, "l").currentline - 1
     assert.are.equal(1, #stubs.faults)
-    assert.are.equal("unknown key maximum in a schema of type string", stubs.faults[1].message)
+    assert.are.equal("P.string: unknown key 'maximum' (did you mean?)", stubs.faults[1].message)
     assert.are.equal(line, stubs.faults[1].line)
     assert.truthy(stubs.faults[1].source:find("schema_spec.lua", 1, true))
   end)
 
   it("fault an unknown key of a choice", function()
     assert.are.same({ "a" }, P.choice({ "a", min = 1 }).choices)
-    assert.are.equal("unknown key min in a choice", stubs.faults[1].message)
+    assert.are.equal("P.choice: unknown key 'min' (did you mean?)", stubs.faults[1].message)
   end)
 
   it("give a choice its first value as default, unless it is required", function()

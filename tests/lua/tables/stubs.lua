@@ -104,6 +104,9 @@ local tables = {
   check = function(fields, value)
     return M.check(fields, value)
   end,
+  hint = function()
+    return " (did you mean?)"
+  end,
   fault = function(message, level)
     local where = debug.getinfo(level + 1, "Sl")
     M.faults[#M.faults + 1] = { message = message, source = where.short_src, line = where.currentline }
@@ -199,7 +202,7 @@ function M.route(name)
   end
 end
 
---- A run as abx.proc gives it; `said` is what captured() and exit() answer, and it records what was done to it.
+--- A run as abx.proc gives it; `said` is what answer_output() and exit() answer, and it records what was done to it.
 function M.fake_run(said)
   local run = { id = "p-1", pid = 42, cwd = "/base", done = {} }
   local function note(what)
@@ -214,6 +217,10 @@ function M.fake_run(said)
   end
   function run.captured(_, encoding)
     note("captured " .. encoding)
+    return { stdout = said.stdout or "", stderr = "", lossy = false }
+  end
+  function run.answer_output(_, encoding)
+    note("output " .. encoding)
     return { stdout = said.stdout or "", stderr = "", lossy = false }
   end
   function run.exit()

@@ -1,0 +1,68 @@
+/* JSON text that a binding has made already, on its way into an answer. Pushed by bindings, copied by lua_json.c. */
+#include "script/bindings.h"
+#include "script/marks.h"
+#include "script/task_state.h"
+
+#include <lauxlib.h>
+#include <stdlib.h>
+
+/* Lua does not see how large the text is and may collect it late, so the task frees it at its end. */
+struct raw_json {
+    struct task_owned owned;
+    char *text; /* NULL once the task is over */
+    size_t len;
+};
+
+static void on_task_end(struct task_owned *owned)
+{
+    struct raw_json *raw = LIST_ENTRY(owned, struct raw_json, owned);
+    free(raw->text);
+    raw->text = NULL;
+}
+
+static int on_raw_json_gc(lua_State *L)
+{
+    struct raw_json *raw = lua_touserdata(L, 1);
+    task_disown(&raw->owned);
+    on_task_end(&raw->owned);
+    return 0;
+}
+
+void raw_json_open(lua_State *L, struct vm *vm)
+{
+    vm->raw_json_meta = mark_new(L, "text for an answer", NULL, on_raw_json_gc);
+}
+
+static int new_raw_json(lua_State *L)
+{
+    const struct raw_json *from = lua_touserdata(L, 1);
+    struct task *task = lua_touserdata(L, 2);
+    struct raw_json *raw = lua_newuserdatauv(L, sizeof(*raw), 0);
+    *raw = (struct raw_json){.len = from->len};
+    mark_set(L, -1, vm_of(L)->raw_json_meta);
+    raw->text = from->text; /* nothing can raise any more */
+    task_own(task, &raw->owned, on_task_end);
+    return 1;
+}
+
+void lua_push_raw_json(lua_State *L, char *text, size_t len)
+{
+    struct raw_json from = {.text = text, .len = len};
+    lua_pushcfunction(L, new_raw_json);
+    lua_pushlightuserdata(L, &from);
+    lua_pushlightuserdata(L, task_of(L));
+    if (lua_pcall(L, 2, 1, 0) != LUA_OK) {
+        free(text);
+        lua_error(L);
+    }
+}
+
+bool raw_json_view(lua_State *L, int index, const char **out_text, size_t *out_len)
+{
+    const struct raw_json *raw = lua_touserdata(L, index);
+    if (raw == NULL || !mark_has(L, index, vm_of(L)->raw_json_meta) || raw->text == NULL)
+        return false;
+    *out_text = raw->text;
+    *out_len = raw->len;
+    return true;
+}
