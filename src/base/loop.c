@@ -8,6 +8,8 @@
 #include <time.h>
 #include <uv.h>
 
+enum { TURN_MAX_MS = 100 };
+
 struct loop {
     uv_loop_t uv;
     uv_async_t keepalive;     /* never sent: an active handle, so that uv_run waits although nothing else is open */
@@ -115,6 +117,7 @@ static void run_timers(void *ctx)
 
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, uint64_t delay_ms, loop_fn fn, void *ctx)
 {
+    uv_update_time(&loop->uv); /* a callback that computed for long before this would have its wait cut short */
     uint64_t now_ms = uv_now(&loop->uv);
     loop_timer_stop(timer);
     if (loop->heap_len + 1 >= loop->heap_cap) {
@@ -361,9 +364,23 @@ void loop_stop(struct loop *loop)
     uv_stop(&loop->uv);
 }
 
+static void on_waited(void *ctx)
+{
+    (void)ctx;
+}
+
 void loop_turn(struct loop *loop, bool wait)
 {
-    uv_run(&loop->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT);
+    if (!wait) {
+        uv_run(&loop->uv, UV_RUN_NOWAIT);
+        return;
+    }
+    /* libuv 1.44 runs what timers are due and then polls all the same: with nothing else under way that would never
+     * come back, although something has happened. */
+    struct loop_timer limit = {0};
+    loop_timer_start(loop, &limit, TURN_MAX_MS, on_waited, NULL);
+    uv_run(&loop->uv, UV_RUN_ONCE);
+    loop_timer_stop(&limit);
 }
 
 uint64_t loop_now_ms(const struct loop *loop)

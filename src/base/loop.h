@@ -27,10 +27,11 @@ struct uv_loop_s *loop_uv(struct loop *loop);
 /* Runs until loop_stop. */
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
-/* One turn; with wait it blocks until something happens. For tests and for draining. */
+/* One turn; with wait it blocks until something happens, or some 100 ms. For tests and for draining. */
 void loop_turn(struct loop *loop, bool wait);
 
-/* Milliseconds of the monotonic clock, cached for the current turn of the loop. */
+/* Milliseconds of the monotonic clock, cached for the current turn of the loop and
+ * brought up to date by loop_timer_start. */
 uint64_t loop_now_ms(const struct loop *loop);
 /* The monotonic clock now, in nanoseconds (a system call by vdso). */
 uint64_t loop_clock_ns(void);

@@ -20,7 +20,7 @@ struct script_binding {
 };
 
 struct script_limits {
-    unsigned cpu_ms;          /* between two yields; 1000 */
+    unsigned cpu_ms;          /* between two yields; 500 */
     size_t task_memory_bytes; /* 64 MiB; the state's ceiling is four times that */
     unsigned load_cpu_ms;     /* for loading a generation; 2000 */
 };

@@ -77,17 +77,6 @@ static void check_names(struct loader *loader, const char *const *names, const c
     }
 }
 
-/* Else an operator would believe that they are off. */
-static void check_disabled(struct loader *loader)
-{
-    const char *const *names = loader->options->disabled_groups;
-    for (; names != NULL && *names != NULL; names++) {
-        const struct group *group = find_group(loader->generation, *names);
-        if (group != NULL && group->always_on)
-            faults_add(loader->faults, "configuration", 0, "disabled_groups: %s is always on", *names);
-    }
-}
-
 void load_groups(struct loader *loader)
 {
     size_t count = 0;
@@ -106,5 +95,4 @@ void load_groups(struct loader *loader)
     }
     check_names(loader, loader->options->enabled_groups, "enabled_groups");
     check_names(loader, loader->options->disabled_groups, "disabled_groups");
-    check_disabled(loader);
 }

@@ -257,8 +257,8 @@ static int write_value(struct writer *w, int index, int depth)
     default:
         if (lua_is_null(L, index))
             return put(w, "null", 4);
-        if (raw_json_view(L, index, &text, &len))
-            return put(w, text, len);
+        if (raw_json_is(L, index))
+            return raw_json_append(L, index, w->out) == 0 ? 0 : full(w);
         return err_set(w->err, ERR_INTERNAL, "a %s is not JSON", luaL_typename(L, index));
     }
 }

@@ -1,5 +1,6 @@
 /* JSON text that a binding has made already, on its way into an answer. Pushed by bindings, copied by lua_json.c. */
 #include "script/bindings.h"
+#include "script/budget.h"
 #include "script/marks.h"
 #include "script/task_state.h"
 
@@ -11,6 +12,7 @@ struct raw_json {
     struct task_owned owned;
     char *text; /* NULL once the task is over */
     size_t len;
+    bool copied;
 };
 
 static void on_task_end(struct task_owned *owned)
@@ -57,12 +59,20 @@ void lua_push_raw_json(lua_State *L, char *text, size_t len)
     }
 }
 
-bool raw_json_view(lua_State *L, int index, const char **out_text, size_t *out_len)
+bool raw_json_is(lua_State *L, int index)
 {
     const struct raw_json *raw = lua_touserdata(L, index);
-    if (raw == NULL || !mark_has(L, index, vm_of(L)->raw_json_meta) || raw->text == NULL)
-        return false;
-    *out_text = raw->text;
-    *out_len = raw->len;
-    return true;
+    return raw != NULL && mark_has(L, index, vm_of(L)->raw_json_meta) && raw->text != NULL;
+}
+
+int raw_json_append(lua_State *L, int index, struct buf *out)
+{
+    struct raw_json *raw = lua_touserdata(L, index);
+    /* The one copy that an answer needs is no computing of the script's: on a slow machine it would end it. */
+    lua_State *counted = raw->copied ? NULL : budget_switch(NULL);
+    int failed = buf_append(out, raw->text, raw->len);
+    if (!raw->copied)
+        budget_switch(counted);
+    raw->copied = true;
+    return failed;
 }

@@ -3,22 +3,41 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
+#include <stdint.h>
 #include <string.h>
 
-enum { QUOTED_MAX_BYTES = 1024 * 1024, FORMAT_MAX_BYTES = 64 * 1024 * 1024, FORMAT_MAX_ITEMS = 10000 };
+enum {
+    REPEATED_MAX_BYTES = INT32_MAX,
+    QUOTED_MAX_BYTES = 1024 * 1024,
+    FORMAT_MAX_BYTES = 64 * 1024 * 1024,
+    FORMAT_MAX_ITEMS = 10000
+};
 
-static lua_CFunction real_rep, real_format;
+static lua_CFunction real_format;
 
-/* Lua's own repeats nothing 2^60 times where the text is empty. */
+/* Lua's own copies piece by piece, which takes long for short ones, and repeats nothing 2^60 times. */
 static int string_rep(lua_State *L)
 {
     size_t len, separator_len;
-    luaL_checklstring(L, 1, &len);
-    luaL_checkinteger(L, 2);
-    luaL_optlstring(L, 3, "", &separator_len);
-    if (len + separator_len > 0)
-        return real_rep(L);
-    lua_pushliteral(L, "");
+    const char *text = luaL_checklstring(L, 1, &len);
+    lua_Integer count = luaL_checkinteger(L, 2);
+    const char *separator = luaL_optlstring(L, 3, "", &separator_len);
+    size_t piece = len + separator_len;
+    if (count <= 0 || piece == 0) {
+        lua_pushliteral(L, "");
+        return 1;
+    }
+    if (piece > (size_t)REPEATED_MAX_BYTES / (size_t)count)
+        return luaL_error(L, "resulting string too large");
+    size_t total = piece * (size_t)count - separator_len;
+    luaL_Buffer out;
+    char *bytes = luaL_buffinitsize(L, &out, total); /* bounded by memory */
+    memcpy(bytes, text, len);
+    if (count > 1)
+        memcpy(bytes + len, separator, separator_len);
+    for (size_t done = piece; done < total; done *= 2) /* what is there already, once more */
+        memcpy(bytes + done, bytes, done < total - done ? done : total - done);
+    luaL_pushresultsize(&out, total);
     return 1;
 }
 
@@ -79,9 +98,7 @@ void sandbox_push_string(lua_State *L)
         lua_getfield(L, -1, *name);
         lua_setfield(L, -3, *name);
     }
-    lua_getfield(L, -1, "rep");
-    real_rep = lua_tocfunction(L, -1);
-    lua_getfield(L, -2, "format");
+    lua_getfield(L, -1, "format");
     real_format = lua_tocfunction(L, -1);
-    lua_pop(L, 3);
+    lua_pop(L, 2);
 }

@@ -108,7 +108,9 @@ bool file_ud_take(lua_State *L, int index, struct response_file *out);
 
 /* raw_json.c */
 void raw_json_open(lua_State *L, struct vm *vm);
-/* Borrowed; false where it is none, or its task is over. */
-bool raw_json_view(lua_State *L, int index, const char **out_text, size_t *out_len);
+/* False where it is none, or its task is over. */
+bool raw_json_is(lua_State *L, int index);
+/* Of one that is; -1 when the buffer is full. */
+int raw_json_append(lua_State *L, int index, struct buf *out) ABX_MUST_USE;
 
 #endif

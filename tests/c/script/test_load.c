@@ -273,12 +273,15 @@ static void test_groups_and_packs(void **state)
     assert_string_equal(generation_route(fixture.generation, 1)->pack, "extra");
     assert_ptr_equal(generation_route(fixture.generation, 1)->group, generation_group(fixture.generation, 0));
 
+    fixture.options.disabled_groups = (const char *const[]){"core", "system", NULL};
+    assert_string_equal(fixture_load(&fixture), "");
+    assert_true(generation_group(fixture.generation, 0)->enabled); /* whatever is said */
+    assert_false(generation_group(fixture.generation, 1)->enabled);
+
     fixture.options.enabled_groups = (const char *const[]){"sytem", NULL};
-    fixture.options.disabled_groups = (const char *const[]){"core", NULL};
     fixture.options.packs = (const char *const[]){"../x", NULL};
     assert_string_equal(fixture_load(&fixture),
                         "configuration: enabled_groups: unknown group 'sytem' (known: core, system)\n"
-                        "configuration: disabled_groups: core is always on\n"
                         "configuration: packs: unknown pack '../x' (known: extra)\n");
     fixture.options.enabled_groups = fixture.options.disabled_groups = fixture.options.packs = NULL;
 }

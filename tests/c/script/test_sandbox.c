@@ -48,6 +48,8 @@ static const char *const holds[] = {
     "return not pcall(require, '../x') and not pcall(require, '.x') and not pcall(require, 'a/b') and not "
     "pcall(require, 'nosuch')",
     "return not pcall(coroutine.yield, 1)",
+    "return ('ab'):rep(5, '-') == 'ab-ab-ab-ab-ab' and ('ab'):rep(1, '-') == 'ab' and ('x'):rep(-1) == '' and "
+    "(''):rep(4, 'y') == 'yyy' and ('a'):rep(7) == 'aaaaaaa' and (''):rep(1, 'y') == ''",
     "return (''):rep(1 << 60) == '' and (''):rep(1 << 60, '') == ''",
     "return not pcall(string.rep, 'x', 1 << 60) and not pcall(string.rep, 'x', 1 << 30)",
     "return not pcall(table.move, {}, 1, 1 << 60, 2) and not pcall(table.unpack, {}, 1, 1 << 60)",
@@ -267,8 +269,7 @@ static void test_exhaustion(void **state)
         "try(nil)",
         "fail('no_such_code')",
         "return {#string.format('%q', ('\\0'):rep(2e6))}",
-        "local s, t = ('x'):rep(1e6), {} for i = 1, 1e4 do t[i] = s end return {#string.format(('%.1s'):rep(1e4), "
-        "table.unpack(t))}",
+        "local t = {('x'):rep(7e6)} for i = 2, 99 do t[i] = t[1] end return {('%.1s'):rep(99):format(table.unpack(t))}",
         "return {#string.format(('%d'):rep(1e5), table.unpack({}, 1, 1e5))}",
         "return {#os.date(('%n'):rep(1e6))}",
     };

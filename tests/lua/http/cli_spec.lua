@@ -60,7 +60,6 @@ describe("abxd", function()
       { "a command behind flags", { "--port=1", "check" }, "unexpected argument check; the command comes first", true },
       { "an argument too many", { "check", "extra" }, "unexpected argument extra", true },
       { "an origin that is none", { "--allowed-origins", "https://a.example/" }, "scheme://host[:port]" },
-      { "core among disabled_groups", { "--disabled-groups", "core" }, "core is always on" },
       { "an unknown command", { "launch" }, "launch", true },
       { "a flag without value", { "--port" }, "port", true },
       { "a port that is none", { "--port", "x" }, "port" },
