@@ -87,6 +87,17 @@ const char *lua_field_string(lua_State *L, int table, const char *name, size_t *
     return text;
 }
 
+/* Raises. The nearest name is looked for only here: every call of a primitive comes through the check below. */
+static int unknown_key(lua_State *L, const char *const *known, const char *what)
+{
+    const char *key = luaL_tolstring(L, -2, NULL); /* a copy: a key that is no string must stay what it is */
+    struct nearest nearest;
+    nearest_init(&nearest, key);
+    for (const char *const *name = known; *name != NULL; name++)
+        nearest_offer(&nearest, *name);
+    return luaL_error(L, "%s: unknown key '%s'%s", what, key, nearest_hint(&nearest));
+}
+
 void lua_check_keys(lua_State *L, int table, const char *const *known, const char *what)
 {
     luaL_checktype(L, table, LUA_TTABLE);
@@ -94,17 +105,12 @@ void lua_check_keys(lua_State *L, int table, const char *const *known, const cha
     table = lua_gettop(L);
     lua_thaw(L, table);
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-        const char *key = luaL_tolstring(L, -2, NULL); /* a copy: lua_next wants the key as it is */
-        struct nearest nearest;
-        nearest_init(&nearest, key);
-        bool found = false;
-        for (const char *const *name = known; *name != NULL && !found; name++) {
-            found = lua_type(L, -3) == LUA_TSTRING && strcmp(*name, key) == 0;
-            nearest_offer(&nearest, *name);
-        }
-        if (!found)
-            luaL_error(L, "%s: unknown key '%s'%s", what, key, nearest_hint(&nearest));
-        lua_pop(L, 1);
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+        const char *const *name = known;
+        while (*name != NULL && (key == NULL || strcmp(*name, key) != 0))
+            name++;
+        if (*name == NULL)
+            unknown_key(L, known, what);
     }
     lua_settop(L, table - 1);
 }
