@@ -37,7 +37,7 @@ static bool is_token(const char *text)
     const char *at = text;
     for (; *at; at++) {
         bool letter = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9');
-        if (!letter && !strchr(symbols, *at))
+        if (!letter && *at != '-' && !strchr(symbols, *at))
             return false;
     }
     return at > text;
