@@ -14,10 +14,8 @@ void response_init(struct response *response)
 
 void response_deinit(struct response *response)
 {
-    for (size_t i = 0; i < response->header_count; i++) {
+    for (size_t i = 0; i < response->header_count; i++)
         free(response->headers[i].name);
-        free(response->headers[i].value);
-    }
     response->header_count = 0;
     buf_deinit(&response->bytes);
     if (response->file.fd >= 0)
@@ -54,7 +52,8 @@ static bool is_clean(const char *value)
 static struct header_pair *find(const struct response *response, const char *name)
 {
     for (size_t i = 0; i < response->header_count; i++)
-        if (strcasecmp(response->headers[i].name, name) == 0)
+        if ((response->headers[i].name[0] | 0x20) == (name[0] | 0x20) &&
+            strcasecmp(response->headers[i].name, name) == 0)
             return (struct header_pair *)&response->headers[i];
     return NULL;
 }
@@ -66,18 +65,18 @@ int response_header(struct response *response, const char *name, const char *val
     struct header_pair *pair = find(response, name);
     if (!pair && response->header_count == RESPONSE_HEADERS_MAX)
         return -1;
-    char *value_copy = strdup(value), *name_copy = pair ? pair->name : strdup(name);
-    if (!value_copy || !name_copy) {
-        free(value_copy);
-        if (!pair)
-            free(name_copy);
+    name = pair ? pair->name : name; /* as it was written first */
+    size_t name_size = strlen(name) + 1, value_size = strlen(value) + 1;
+    char *both = malloc(name_size + value_size);
+    if (!both)
         return -1;
-    }
+    memcpy(both, name, name_size);
+    memcpy(both + name_size, value, value_size);
     if (pair)
-        free(pair->value);
+        free(pair->name);
     else
         pair = &response->headers[response->header_count++];
-    *pair = (struct header_pair){name_copy, value_copy};
+    *pair = (struct header_pair){.name = both, .value = both + name_size};
     return 0;
 }
 

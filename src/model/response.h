@@ -29,7 +29,7 @@ struct response {
     int status;
     enum response_kind kind;
     struct header_pair {
-        char *name, *value; /* heap */
+        char *name, *value; /* one block of the heap, which begins with the name */
     } headers[RESPONSE_HEADERS_MAX];
     size_t header_count;
     struct buf bytes;

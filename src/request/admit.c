@@ -164,10 +164,10 @@ static int check_route(struct admission *admission)
         err_set(&err, ERR_NOT_FOUND, "there is no such endpoint; GET /capabilities lists those there are");
         return refuse(exchange, &err);
     }
-    write_allow(match->methods, allow, sizeof(allow));
-    if (admission->options)
-        return answer_options(exchange, allow);
-    if (!match->route) {
+    if (admission->options || !match->route) {
+        write_allow(match->methods, allow, sizeof(allow));
+        if (admission->options)
+            return answer_options(exchange, allow);
         err_set(&err, ERR_METHOD_NOT_ALLOWED, "this endpoint takes %s", allow);
         exchange_refuse(exchange, &err, NULL, "Allow", allow);
         return -1;
