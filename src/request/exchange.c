@@ -199,13 +199,3 @@ void exchange_free(struct exchange *exchange, bool sent)
     tables_unref(exchange->tables);
     give_back(exchange);
 }
-
-const struct request *exchange_request(const struct exchange *exchange)
-{
-    return &exchange->request;
-}
-
-bool exchange_is_head(const struct exchange *exchange)
-{
-    return exchange->request.head;
-}

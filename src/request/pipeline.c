@@ -130,11 +130,6 @@ void pipeline_use(struct pipeline *pipeline, struct generation *generation)
     pipeline->tables = tables;
 }
 
-struct generation *pipeline_generation(struct pipeline *pipeline)
-{
-    return pipeline->tables ? pipeline->tables->generation : NULL;
-}
-
 void pipeline_drain(struct pipeline *pipeline)
 {
     pipeline->draining = true;

@@ -32,7 +32,6 @@ void pipeline_free(struct pipeline *pipeline);
 void pipeline_set_ports(struct pipeline *pipeline, unsigned port, unsigned ws_port); /* once they are known */
 /* From now on requests run in this generation (takes a reference); running ones end in theirs. */
 void pipeline_use(struct pipeline *pipeline, struct generation *generation);
-struct generation *pipeline_generation(struct pipeline *pipeline);
 /* New requests get 503 shutting_down (GET /health too, with its own body); running streams are ended by their
  * producers. */
 void pipeline_drain(struct pipeline *pipeline);
@@ -69,9 +68,6 @@ void exchange_end(struct exchange *exchange);
  * whether the whole answer went out. */
 void exchange_free(struct exchange *exchange, bool sent);
 
-const struct request *exchange_request(const struct exchange *exchange);
-/* Whether this exchange's answer has no body because it is HEAD. */
-bool exchange_is_head(const struct exchange *exchange);
 /* For failures that net finds itself (bad framing): makes the problem reply. */
 void exchange_fail(struct exchange *exchange, const struct err *err);
 

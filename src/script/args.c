@@ -17,11 +17,6 @@ struct loop *script_loop(lua_State *L)
     return vm_of(L)->loop;
 }
 
-struct generation *script_generation(lua_State *L)
-{
-    return vm_of(L)->generation;
-}
-
 lua_Integer lua_arg_int(lua_State *L, int arg, lua_Integer min, lua_Integer max)
 {
     lua_Integer value = luaL_checkinteger(L, arg);

@@ -22,7 +22,6 @@ struct task;
 /* What script_options.host was. */
 void *script_host(lua_State *L);
 struct loop *script_loop(lua_State *L);
-struct generation *script_generation(lua_State *L);
 
 /* The task that runs in this coroutine. Raises in a coroutine that the script made itself, and while tables load. */
 struct task *task_check(lua_State *L);
