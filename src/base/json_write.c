@@ -73,7 +73,8 @@ int json_write_escaped(struct buf *out, const char *text, size_t len)
 int json_write_string(struct buf *out, const char *text, size_t len)
 {
     size_t len_before = out->len;
-    if (buf_append(out, "\"", 1) == 0 && json_write_escaped(out, text, len) == 0 && buf_append(out, "\"", 1) == 0)
+    if (buf_append_few(out, "\"", 1) == 0 && json_write_escaped(out, text, len) == 0 &&
+        buf_append_few(out, "\"", 1) == 0)
         return 0;
     out->len = len_before;
     return -1;
@@ -88,7 +89,7 @@ int json_write_int(struct buf *out, int64_t value)
     while ((rest /= 10) != 0);
     if (value < 0)
         *--at = '-';
-    return buf_append(out, at, (size_t)(digits + sizeof digits - at));
+    return buf_append_few(out, at, (size_t)(digits + sizeof digits - at));
 }
 
 int json_write_double(struct buf *out, double value)

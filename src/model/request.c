@@ -7,7 +7,7 @@
 const char *request_header(const struct request *request, const char *name)
 {
     for (size_t i = 0; i < request->header_count; i++)
-        if (strcasecmp(request->headers[i].name, name) == 0)
+        if (header_is(request->headers[i].name, name))
             return request->headers[i].value;
     return NULL;
 }
@@ -47,7 +47,7 @@ static bool names_type(const char *accept, const char *media_type)
 bool request_accepts(const struct request *request, const char *media_type)
 {
     for (size_t i = 0; i < request->header_count; i++)
-        if (strcasecmp(request->headers[i].name, "Accept") == 0 && names_type(request->headers[i].value, media_type))
+        if (header_is(request->headers[i].name, "Accept") && names_type(request->headers[i].value, media_type))
             return true;
     return false;
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <strings.h>
 
 enum { REQUEST_ID_MAX = 64 };
 
@@ -31,6 +32,11 @@ struct request {
     struct body *body;         /* ROUTE_BODY_STREAM only, else NULL */
 };
 
+/* Whether two header names are the same, which they are in any case. Mostly the first letter tells. */
+static inline bool header_is(const char *name, const char *wanted)
+{
+    return ((name[0] ^ wanted[0]) & ~0x20) == 0 && strcasecmp(name, wanted) == 0;
+}
 /* The value of the first header of that name (no case), or NULL. */
 const char *request_header(const struct request *request, const char *name);
 /* Whether the media type (or a q > 0 range that names it exactly) stands in Accept. */

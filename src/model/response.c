@@ -15,7 +15,7 @@ void response_init(struct response *response)
 void response_deinit(struct response *response)
 {
     for (size_t i = 0; i < response->header_count; i++)
-        free(response->headers[i].name);
+        free(response->headers[i].owned);
     response->header_count = 0;
     buf_deinit(&response->bytes);
     if (response->file.fd >= 0)
@@ -58,26 +58,38 @@ static struct header_pair *find(const struct response *response, const char *nam
     return NULL;
 }
 
+static int put(struct response *response, struct header_pair header)
+{
+    struct header_pair *pair = find(response, header.name);
+    if (!pair && response->header_count == RESPONSE_HEADERS_MAX)
+        return -1;
+    if (pair)
+        free(pair->owned);
+    else
+        pair = &response->headers[response->header_count++];
+    *pair = header;
+    return 0;
+}
+
 int response_header(struct response *response, const char *name, const char *value)
 {
     if (!is_token(name) || !is_clean(value))
         return -1;
-    struct header_pair *pair = find(response, name);
-    if (!pair && response->header_count == RESPONSE_HEADERS_MAX)
-        return -1;
-    name = pair ? pair->name : name; /* as it was written first */
     size_t name_size = strlen(name) + 1, value_size = strlen(value) + 1;
     char *both = malloc(name_size + value_size);
     if (!both)
         return -1;
     memcpy(both, name, name_size);
     memcpy(both + name_size, value, value_size);
-    if (pair)
-        free(pair->name);
-    else
-        pair = &response->headers[response->header_count++];
-    *pair = (struct header_pair){.name = both, .value = both + name_size};
-    return 0;
+    if (put(response, (struct header_pair){.name = both, .value = both + name_size, .owned = both}) == 0)
+        return 0;
+    free(both);
+    return -1;
+}
+
+int response_header_fixed(struct response *response, const char *name, const char *value)
+{
+    return put(response, (struct header_pair){.name = name, .value = value});
 }
 
 const char *response_header_find(const struct response *response, const char *name)

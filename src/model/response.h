@@ -29,7 +29,8 @@ struct response {
     int status;
     enum response_kind kind;
     struct header_pair {
-        char *name, *value; /* one block of the heap, which begins with the name */
+        const char *name, *value;
+        char *owned; /* the block of the heap that holds both; NULL where they outlive the answer anyway */
     } headers[RESPONSE_HEADERS_MAX];
     size_t header_count;
     struct buf bytes;
@@ -43,6 +44,10 @@ void response_deinit(struct response *response);
 /* Both copied. Replaces one of the same name (no case). -1: too many, out of memory, or bytes that no header may hold
  * (controls, and names that are no token). */
 int response_header(struct response *response, const char *name, const char *value) __attribute__((warn_unused_result));
+/* The same for text that outlives the answer and is known to be clean: literals, or what the request's arena holds.
+ * Such text is not copied. -1: too many. */
+int response_header_fixed(struct response *response, const char *name, const char *value)
+    __attribute__((warn_unused_result));
 const char *response_header_find(const struct response *response, const char *name);
 
 #endif

@@ -201,7 +201,13 @@ enum MHD_Result http_connection_on_access(void *cls, struct MHD_Connection *mhd,
     }
     if (connection->answered)
         return http_reply_queue(connection, closes(connection));
-    http_connection_suspend(connection);
+    /* Suspending and resuming cost three system calls. An answer that is ready in the next turn of the loop does
+     * without: libmicrohttpd asks again. */
+    if (connection->lingered)
+        http_connection_suspend(connection);
+    else
+        http_pump_linger(connection->listener->pump);
+    connection->lingered = true;
     return MHD_YES;
 }
 
@@ -218,7 +224,7 @@ void http_connection_on_completed(void *cls, struct MHD_Connection *mhd, void **
     end_exchange(connection, how == MHD_REQUEST_TERMINATED_COMPLETED_OK && connection->queued);
     if (connection->answered)
         response_deinit(&connection->response);
-    connection->answered = connection->queued = false;
+    connection->answered = connection->queued = connection->lingered = false;
     connection->sending_fd = -1;
     connection->has_body = connection->body_over = false;
     connection->discarded_bytes = 0;

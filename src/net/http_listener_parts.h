@@ -30,6 +30,8 @@ struct http_listener {
 struct http_pump *http_pump_new(struct loop *loop, struct MHD_Daemon *daemon);
 /* Something was resumed: run libmicrohttpd in this turn of the loop. */
 void http_pump_wake(struct http_pump *pump);
+/* Called within a run: the next one comes in the next turn of the loop, after all that is due in it. */
+void http_pump_linger(struct http_pump *pump);
 void http_pump_free(struct http_pump *pump);
 
 /* Connections that come, go and wait; see http_watch.c. */

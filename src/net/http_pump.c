@@ -10,6 +10,7 @@ enum { RUNS_MAX = 4, HANDLES = 4 };
 struct http_pump {
     struct MHD_Daemon *daemon;
     bool due; /* there is work for libmicrohttpd */
+    bool lingers;
     uv_poll_t poll;
     uv_check_t check;
     uv_idle_t idle; /* keeps the loop from blocking while work is due */
@@ -28,6 +29,11 @@ void http_pump_wake(struct http_pump *pump)
     uv_idle_start(&pump->idle, on_idle);
 }
 
+void http_pump_linger(struct http_pump *pump)
+{
+    pump->lingers = true;
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     http_pump_wake(timer->data);
@@ -42,7 +48,8 @@ static void on_check(uv_check_t *check)
 
     if (!pump->due)
         return;
-    for (int i = 0; i < RUNS_MAX && waits == MHD_YES && wait_ms == 0; i++) {
+    pump->lingers = false;
+    for (int i = 0; i < RUNS_MAX && waits == MHD_YES && wait_ms == 0 && !pump->lingers; i++) {
         pump->due = false;
         MHD_run(pump->daemon);
         waits = MHD_get_timeout(pump->daemon, &wait_ms);

@@ -32,20 +32,20 @@ static void gather_headers(struct admission *admission)
     for (size_t i = 0; i < request->header_count; i++) {
         const char *name = request->headers[i].name, *value = request->headers[i].value;
 
-        if (strcasecmp(name, "Host") == 0) {
+        if (header_is(name, "Host")) {
             found->host = value;
             found->host_count++;
-        } else if (strcasecmp(name, "Authorization") == 0) {
+        } else if (header_is(name, "Authorization")) {
             found->authorization = value;
             found->authorization_count++;
-        } else if (strcasecmp(name, "Origin") == 0) {
+        } else if (header_is(name, "Origin")) {
             found->origin = value;
             found->origin_count++;
-        } else if (strcasecmp(name, "Sec-Fetch-Site") == 0) {
+        } else if (header_is(name, "Sec-Fetch-Site")) {
             found->fetch_site = value;
-        } else if (strcasecmp(name, "Expect") == 0) {
+        } else if (header_is(name, "Expect")) {
             admission->expect = value;
-        } else if (strcasecmp(name, "Access-Control-Request-Method") == 0) {
+        } else if (header_is(name, "Access-Control-Request-Method")) {
             admission->preflight = true;
         }
     }
@@ -73,10 +73,10 @@ static int answer_preflight(struct exchange *exchange)
     struct response response;
 
     if (answer_text(&response, 204, NULL, NULL) == 0 &&
-        (response_header(&response, "Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS") <
-             0 ||
-         response_header(&response, "Access-Control-Allow-Headers", ALLOWED_HEADERS) < 0 ||
-         response_header(&response, "Access-Control-Max-Age", "600") < 0))
+        (response_header_fixed(&response, "Access-Control-Allow-Methods",
+                               "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS") < 0 ||
+         response_header_fixed(&response, "Access-Control-Allow-Headers", ALLOWED_HEADERS) < 0 ||
+         response_header_fixed(&response, "Access-Control-Max-Age", "600") < 0))
         response.status = 500;
     exchange_answer(exchange, &response);
     return -1;

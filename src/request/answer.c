@@ -21,7 +21,7 @@ int answer_text(struct response *response, int status, const char *content_type,
     response->status = status;
     buf_init(&response->bytes, RESPONSE_BODY_MAX_BYTES);
     if ((text && buf_append_text(&response->bytes, text) < 0) ||
-        (content_type && response_header(response, "Content-Type", content_type) < 0)) {
+        (content_type && response_header_fixed(response, "Content-Type", content_type) < 0)) {
         response_deinit(response);
         response_init(response);
         response->status = 500;
@@ -40,7 +40,7 @@ static const char *joined_header(struct request *request, const char *name)
         size_t len;
         char *longer;
 
-        if (strcasecmp(header->name, name) != 0)
+        if (!header_is(header->name, name))
             continue;
         if (!joined) {
             joined = header->value;
@@ -98,7 +98,7 @@ static int complete_file(struct exchange *exchange, struct response *response)
     file->first = 0;
     file->length = size;
     if (response_header(response, "ETag", file->etag) < 0 || response_header(response, "Last-Modified", date) < 0 ||
-        response_header(response, "Accept-Ranges", "bytes") < 0)
+        response_header_fixed(response, "Accept-Ranges", "bytes") < 0)
         return -1;
     if (response->status != 200)
         return 0;
@@ -138,18 +138,19 @@ static int add_cors(struct exchange *exchange, struct response *response)
     if (response_header(response, "Access-Control-Allow-Origin", exchange->cors_origin) < 0 ||
         response_header(response, "Vary", merged) < 0)
         return -1;
-    return response_header(response, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
+    return response_header_fixed(response, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
 }
 
 static int add_common(struct exchange *exchange, struct response *response)
 {
     const char *type = response_header_find(response, "Content-Type");
 
-    if (response_header(response, "X-Request-Id", exchange->request.id) < 0 ||
-        response_header(response, "X-Content-Type-Options", "nosniff") < 0)
+    if (response_header_fixed(response, "X-Request-Id", exchange->request.id) < 0 ||
+        response_header_fixed(response, "X-Content-Type-Options", "nosniff") < 0)
         return -1;
     if (type && (strncmp(type, "application/json", 16) == 0 || strncmp(type, "application/problem+json", 24) == 0) &&
-        !response_header_find(response, "Cache-Control") && response_header(response, "Cache-Control", "no-store") < 0)
+        !response_header_find(response, "Cache-Control") &&
+        response_header_fixed(response, "Cache-Control", "no-store") < 0)
         return -1;
     return add_cors(exchange, response);
 }

@@ -7,7 +7,8 @@
 /* Turns the response in place; a file may become 206, 304, 412 or 416. */
 void answer_complete(struct exchange *exchange, struct response *response);
 
-/* A response with these bytes (none where text is NULL). -1 out of memory: then it is a bare 500. */
+/* A response with these bytes (none where text is NULL); content_type is a literal. -1 out of memory: then it is a bare
+ * 500. */
 int answer_text(struct response *response, int status, const char *content_type, const char *text);
 
 #endif

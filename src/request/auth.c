@@ -8,10 +8,20 @@
 #include <string.h>
 #include <strings.h>
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /* Splits "name", "name:port", "[v6]:port"; the name keeps its brackets. -1 where it is none of these. */
 static int split_host(const char *host, size_t *out_name_len)
 {
-    size_t name_len;
+    size_t name_len = 0;
     const char *port;
 
     if (host[0] == '[') {
@@ -19,17 +29,21 @@ static int split_host(const char *host, size_t *out_name_len)
         if (name_len < 4 || host[name_len - 1] != ']')
             return -1;
     } else {
-        name_len = strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._");
+        char c;
+
+        while (is_letter(c = host[name_len]) || is_digit(c) || c == '-' || c == '.' || c == '_')
+            name_len++;
         if (name_len == 0)
             return -1;
     }
     port = host + name_len;
     if (*port == ':') {
-        size_t digits = strspn(port + 1, "0123456789");
+        const char *digits = ++port;
 
-        if (digits > 5)
+        while (is_digit(*port))
+            port++;
+        if (port - digits > 5)
             return -1;
-        port += 1 + digits;
     }
     if (*port != '\0')
         return -1;

@@ -74,13 +74,8 @@ struct exchange *exchange_new(struct pipeline *pipeline, const struct exchange_e
     buf_init(&exchange->text, 0);
     list_append(&pipeline->exchanges, &exchange->node);
     make_id(pipeline, exchange->request.id);
-    exchange->request.method = arena_strndup(&exchange->request.arena, method, strlen(method));
-    exchange->request.target = arena_strndup(&exchange->request.arena, target, strlen(target));
-    if (!exchange->request.method || !exchange->request.target) {
-        list_remove(&exchange->node);
-        give_back(exchange);
-        return NULL;
-    }
+    exchange->request.method = method;
+    exchange->request.target = target;
     exchange->request.head = strcmp(method, "HEAD") == 0;
     return exchange;
 }
@@ -95,12 +90,13 @@ static bool is_request_id(const char *text)
 int exchange_header(struct exchange *exchange, const char *name, const char *value)
 {
     struct request *request = &exchange->request;
-    struct header *header;
-    size_t value_len = strlen(value);
+    size_t len = strlen(value), value_len = len;
 
     /* Blanks after a value are no part of it (RFC 9110, 5.5); libmicrohttpd leaves them there. */
     while (value_len > 0 && (value[value_len - 1] == ' ' || value[value_len - 1] == '\t'))
         value_len--;
+    if (value_len < len && !(value = arena_strndup(&request->arena, value, value_len)))
+        return -1;
     if (request->header_count == exchange->header_cap) {
         size_t cap = exchange->header_cap ? exchange->header_cap * 2 : 16;
         struct header *grown = arena_alloc(&request->arena, cap * sizeof(*grown));
@@ -112,14 +108,9 @@ int exchange_header(struct exchange *exchange, const char *name, const char *val
         request->headers = grown;
         exchange->header_cap = cap;
     }
-    header = &request->headers[request->header_count];
-    header->name = arena_strndup(&request->arena, name, strlen(name));
-    header->value = arena_strndup(&request->arena, value, value_len);
-    if (!header->name || !header->value)
-        return -1;
-    request->header_count++;
-    if (strcasecmp(name, "X-Request-Id") == 0 && is_request_id(header->value))
-        strcpy(request->id, header->value);
+    request->headers[request->header_count++] = (struct header){name, value};
+    if (header_is(name, "X-Request-Id") && is_request_id(value))
+        strcpy(request->id, value);
     return 0;
 }
 

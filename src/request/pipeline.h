@@ -56,8 +56,8 @@ struct exchange_events {
     void (*on_wake)(void *net);
 };
 
-/* Takes over method and target as they came, and the headers (copied into the request's arena). has_body: a body will
- * follow; body_length -1 where not known. The exchange belongs to net until exchange_free. NULL out of memory. */
+/* Method, target and the headers as they came; net keeps these texts until exchange_free. has_body: a body will follow;
+ * body_length -1 where not known. The exchange belongs to net until exchange_free. NULL out of memory. */
 struct exchange *exchange_new(struct pipeline *pipeline, const struct exchange_events *events, void *net,
                               const char *method, const char *target);
 int exchange_header(struct exchange *exchange, const char *name, const char *value) ABX_MUST_USE;

@@ -90,8 +90,8 @@ int problem_response(struct response *response, int status, const struct err *er
     response->status = status ? status : err_code_status(err->code);
     buf_init(&response->bytes, PROBLEM_MAX_BYTES);
     if (problem_write(&response->bytes, status, err, errors, request_id) < 0 ||
-        response_header(response, "Content-Type", "application/problem+json") < 0 ||
-        (response->status == 429 && response_header(response, "Retry-After", "1") < 0)) {
+        response_header_fixed(response, "Content-Type", "application/problem+json") < 0 ||
+        (response->status == 429 && response_header_fixed(response, "Retry-After", "1") < 0)) {
         response_deinit(response);
         response_init(response);
         response->status = 500;

@@ -8,7 +8,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
-enum { SORTED_KEYS_MAX = 48 };
+enum { SORTED_KEYS_MAX = 48, RAW_MARGIN_BYTES = 4096 };
 
 static const char null_key; /* its address is json.null */
 
@@ -102,7 +102,7 @@ static int full(struct writer *w)
 
 static int put(struct writer *w, const char *text, size_t len)
 {
-    return buf_append(w->out, text, len) == 0 ? 0 : full(w);
+    return buf_append_few(w->out, text, len) == 0 ? 0 : full(w);
 }
 
 static int no_object(struct writer *w)
@@ -129,6 +129,7 @@ static int write_array(struct writer *w, int index, lua_Integer count, int depth
 struct key {
     const char *text; /* the table keeps it alive */
     size_t len;
+    int slot; /* of its value on the stack */
 };
 
 static bool comes_before(const struct key *a, const struct key *b)
@@ -137,19 +138,23 @@ static bool comes_before(const struct key *a, const struct key *b)
     return order != 0 ? order < 0 : a->len < b->len;
 }
 
-/* The order of Lua's tables changes from run to run; that of answers should not. 1: too many keys to be worth it. */
+/* The order of Lua's tables changes from run to run; that of answers should not. Leaves the values on the stack. 1: too
+ * many keys to be worth it. */
 static int sorted_keys(struct writer *w, int index, struct key keys[SORTED_KEYS_MAX], size_t *out_count)
 {
     lua_State *L = w->L;
+    int base = lua_gettop(L);
     size_t count = 0;
-    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+    lua_pushnil(L);
+    while (lua_next(L, index)) {
         bool named = lua_type(L, -2) == LUA_TSTRING;
         if (!named || count == SORTED_KEYS_MAX) {
-            lua_pop(L, 2);
+            lua_settop(L, base);
             return named ? 1 : no_object(w);
         }
-        struct key key;
+        struct key key = {.slot = base + 1 + (int)count};
         key.text = lua_tolstring(L, -2, &key.len);
+        lua_insert(L, -2); /* the value stays below the key that lua_next goes on from */
         size_t at = count++;
         for (; at > 0 && comes_before(&key, &keys[at - 1]); at--)
             keys[at] = keys[at - 1];
@@ -159,51 +164,56 @@ static int sorted_keys(struct writer *w, int index, struct key keys[SORTED_KEYS_
     return 0;
 }
 
-/* The value stands on the top of the stack and is taken. */
 static int write_member(struct writer *w, const struct key *key, bool first, int depth)
 {
-    int status = first ? 0 : put(w, ",", 1);
-    if (status == 0 && (json_write_string(w->out, key->text, key->len) != 0 || put(w, ":", 1) != 0))
-        status = full(w);
-    if (status == 0)
-        status = write_value(w, lua_gettop(w->L), depth);
-    lua_pop(w->L, 1);
-    return status;
+    if (!first && put(w, ",", 1) != 0)
+        return -1;
+    if (json_write_string(w->out, key->text, key->len) != 0 || put(w, ":", 1) != 0)
+        return full(w);
+    return write_value(w, key->slot, depth);
 }
 
 static int write_as_it_comes(struct writer *w, int index, int depth)
 {
     lua_State *L = w->L;
     bool first = true;
-    for (lua_pushnil(L); lua_next(L, index); first = false) {
-        struct key key = {0};
+    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1), first = false) {
+        struct key key = {.slot = lua_gettop(L)};
         if (lua_type(L, -2) == LUA_TSTRING)
             key.text = lua_tolstring(L, -2, &key.len);
-        int status = key.text ? write_member(w, &key, first, depth) : no_object(w);
-        if (status != 0) {
-            lua_settop(L, lua_gettop(L) - (key.text ? 1 : 2));
+        if ((key.text ? write_member(w, &key, first, depth) : no_object(w)) != 0)
             return -1;
-        }
     }
+    return 0;
+}
+
+static int write_members(struct writer *w, int index, int depth)
+{
+    struct key keys[SORTED_KEYS_MAX];
+    size_t count = 0;
+    int unsorted = sorted_keys(w, index, keys, &count);
+    if (unsorted != 0)
+        return unsorted < 0 ? -1 : write_as_it_comes(w, index, depth);
+    /* Large texts come side by side (stdout and stderr): growing for one after the other would copy the first again. */
+    size_t raw_len = 0;
+    for (size_t i = 0; i < count; i++)
+        if (lua_type(w->L, keys[i].slot) == LUA_TUSERDATA)
+            raw_len += raw_json_len(w->L, keys[i].slot);
+    if (raw_len > 0 && buf_reserve(w->out, raw_len + RAW_MARGIN_BYTES) != 0)
+        return full(w);
+    for (size_t i = 0; i < count; i++)
+        if (write_member(w, &keys[i], i == 0, depth) != 0)
+            return -1;
     return 0;
 }
 
 static int write_object(struct writer *w, int index, int depth)
 {
-    struct key keys[SORTED_KEYS_MAX];
-    size_t count = 0;
-    if (put(w, "{", 1) != 0)
+    int top = lua_gettop(w->L);
+    if (put(w, "{", 1) != 0 || write_members(w, index, depth) != 0 || put(w, "}", 1) != 0)
         return -1;
-    int unsorted = sorted_keys(w, index, keys, &count);
-    if (unsorted < 0 || (unsorted > 0 && write_as_it_comes(w, index, depth) != 0))
-        return -1;
-    for (size_t i = 0; i < count; i++) {
-        lua_pushlstring(w->L, keys[i].text, keys[i].len);
-        lua_rawget(w->L, index);
-        if (write_member(w, &keys[i], i == 0, depth) != 0)
-            return -1;
-    }
-    return put(w, "}", 1);
+    lua_settop(w->L, top);
+    return 0;
 }
 
 /* Whether all keys are integers from 1 to count; only then the table is a list. */
@@ -220,7 +230,7 @@ static bool only_list_keys(lua_State *L, int index, lua_Integer count)
 
 static int write_table(struct writer *w, int index, int depth)
 {
-    if (depth > JSON_DEPTH_MAX || !lua_checkstack(w->L, 8))
+    if (depth > JSON_DEPTH_MAX || !lua_checkstack(w->L, SORTED_KEYS_MAX + 8))
         return err_set(w->err, ERR_INTERNAL, "a table contains itself, or is nested over %d deep", JSON_DEPTH_MAX);
     lua_thaw(w->L, index);
     lua_Integer count = (lua_Integer)lua_rawlen(w->L, index);
@@ -266,7 +276,10 @@ static int write_value(struct writer *w, int index, int depth)
 int lua_write_json(lua_State *L, int index, struct buf *out, struct err *err)
 {
     struct writer writer = {.L = L, .vm = vm_of(L), .out = out, .err = err};
+    int top = lua_gettop(L);
     if (!lua_checkstack(L, 8))
         return err_set(err, ERR_INTERNAL, "out of memory");
-    return write_value(&writer, lua_absindex(L, index), 0);
+    int status = write_value(&writer, lua_absindex(L, index), 0);
+    lua_settop(L, top); /* a failure leaves what it was at */
+    return status;
 }

@@ -65,6 +65,11 @@ bool raw_json_is(lua_State *L, int index)
     return raw != NULL && mark_has(L, index, vm_of(L)->raw_json_meta) && raw->text != NULL;
 }
 
+size_t raw_json_len(lua_State *L, int index)
+{
+    return raw_json_is(L, index) ? ((const struct raw_json *)lua_touserdata(L, index))->len : 0;
+}
+
 int raw_json_append(lua_State *L, int index, struct buf *out)
 {
     struct raw_json *raw = lua_touserdata(L, index);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { HEADER_MAX_BYTES = 8 * 1024, HEADERS_MAX_BYTES = 16 * 1024 }; /* what the listener has room for */
+enum { HEADER_MAX_BYTES = 4 * 1024, HEADERS_MAX_BYTES = 8 * 1024 }; /* what the listener has room for */
 
 static const char *const reply_keys[] = {"status", "headers", "json", "bytes", "file", "stream", NULL};
 static const char *const *const body_keys = reply_keys + 2;
@@ -75,9 +75,10 @@ static bool set_headers(lua_State *L, struct task *task, int table)
     return true;
 }
 
+/* name and value are literals. */
 static bool default_header(struct task *task, const char *name, const char *value)
 {
-    if (response_header_find(&task->response, name) != NULL || response_header(&task->response, name, value) == 0)
+    if (response_header_find(&task->response, name) != NULL || response_header_fixed(&task->response, name, value) == 0)
         return true;
     task_fail_internal(task, "reply: too many headers");
     return false;

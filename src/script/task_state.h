@@ -110,6 +110,8 @@ bool file_ud_take(lua_State *L, int index, struct response_file *out);
 void raw_json_open(lua_State *L, struct vm *vm);
 /* False where it is none, or its task is over. */
 bool raw_json_is(lua_State *L, int index);
+/* How many bytes it would add; 0 where the value is none. */
+size_t raw_json_len(lua_State *L, int index);
 /* Of one that is; -1 when the buffer is full. */
 int raw_json_append(lua_State *L, int index, struct buf *out) ABX_MUST_USE;
 

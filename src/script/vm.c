@@ -54,7 +54,7 @@ static void *on_alloc(void *ud, void *ptr, size_t old_size, size_t size)
     if (size > SIZE_MAX - sizeof(*block))
         return NULL;
     struct account *owner = block ? block->owner : NULL;
-    struct block *moved = realloc(block, size + sizeof(*block));
+    struct block *moved = block ? realloc(block, size + sizeof(*block)) : malloc(size + sizeof(*block));
     if (moved == NULL)
         return NULL;
     payer->used_bytes += size;

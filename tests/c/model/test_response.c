@@ -24,7 +24,7 @@ static void test_headers(void **state)
     assert_int_equal(response_header(&response, "content-type", "a/b"), 0);
     assert_int_equal(response.header_count, 1);
     assert_string_equal(response_header_find(&response, "CONTENT-TYPE"), "a/b");
-    assert_string_equal(response.headers[0].name, "Content-Type");
+    assert_string_equal(response.headers[0].name, "content-type");
     assert_int_equal(response_header(&response, "X-Empty", ""), 0);
     assert_int_equal(response_header(&response, "X-High", "\xC3\xA4"), 0);
     assert_null(response_header_find(&response, "X"));
@@ -41,8 +41,14 @@ static void test_headers(void **state)
         assert_int_equal(response_header(&response, name, "v"), 0);
     }
     assert_int_equal(response_header(&response, "X-More", "v"), -1);
+    assert_int_equal(response_header_fixed(&response, "X-More", "v"), -1);
     assert_int_equal(response_header(&response, "X-3", "replaced"), 0);
     assert_string_equal(response_header_find(&response, "x-3"), "replaced");
+    static const char fixed[] = "not copied";
+    assert_int_equal(response_header_fixed(&response, "x-3", fixed), 0);
+    assert_ptr_equal(response_header_find(&response, "X-3"), fixed);
+    assert_int_equal(response_header(&response, "X-3", "copied"), 0);
+    assert_string_equal(response_header_find(&response, "X-3"), "copied");
     response_deinit(&response);
     response_deinit(&response);
 }

@@ -1,7 +1,6 @@
 local check = require("support.check")
 local files = require("support.files")
 local server = require("support.server")
-local socket = require("socket")
 local sse = require("support.sse")
 
 local CPU_MS = 300
@@ -59,18 +58,19 @@ local FAULTY = {
   status_99 = "return reply { status = 99, json = {} }", status_word = "return reply { status = 'ok', json = {} }",
   unknown_key = "return reply { body = 'x' }", split_header = "return reply { bytes = 'x', headers = { A = 'b\\r\\nC: d' } }",
   bad_header = "return reply { bytes = 'x', headers = { ['A b'] = 'c' } }", unknown_code = "fail('no_such_code', 'x')",
-  recursion = "local function f() return 1 + f() end return { f() }", gigabytes = "return { #('x'):rep(10 * 2^30 | 0) }",
+  gigabytes = "return { #('x'):rep(10 * 2^30 | 0) }",
   gc = "setmetatable({}, { __gc = function() while true do end end })", hook = "debug.sethook() while true do end",
   own_coroutine = "return { coroutine.wrap(function() return time.sleep(1) end)() }",
   huge_header = "return reply { bytes = 'x', headers = { A = ('b'):rep(60000) } }",
   unpack = "return { table.unpack({}, 1, 1e8) }", format = "return { x = ('%99999999d'):format(1) }",
 }
 
--- What runs into the memory limit, or into the time limit where a sanitizer makes memory slow.
+-- What runs into the memory limit or that of the stack, or into the time limit where a sanitizer makes memory slow.
 local GREEDY = {
   concat = "local t = {} for i = 1, 200 do t[i] = ('x'):rep(1000000) end return { table.concat(t) }",
   doubling = "local s = ('x'):rep(1000) while true do s = s .. s end",
   table_growth = "local t = {} while true do t[#t + 1] = {} end",
+  recursion = "local function f() return 1 + f() end return { f() }",
 }
 
 -- Answers what each misuse raises.
@@ -145,14 +145,11 @@ describe("a handler", function()
   describe("that never ends costs 504 within its budget:", function()
     for name in pairs(ENDLESS) do
       it(name, function()
-        local conn, start = abxd:connect(), socket.gettime()
+        local conn = abxd:connect()
         conn:send_request("GET", "/h/" .. name)
-        assert.equal("ok", abxd:get("/health"):json().status)
-        local waited = socket.gettime() - start
+        check.prompt(abxd, 1)
         local problem = check.problem(conn:read_response(), 504, "handler_timeout")
         conn:close()
-        assert.is_true(waited < 1 * check.slack, ("/health waited %.3f s"):format(waited))
-        assert.is_true(socket.gettime() - start < 0.5 + 1 * check.slack)
         assert.is_nil(problem.detail:find("%.lua"))
       end)
     end
@@ -189,10 +186,12 @@ describe("a handler", function()
   end)
 
   it("that matches a pathological pattern is bounded", function()
-    local start = socket.gettime()
-    local status = abxd:get("/h/pattern").status
+    local conn = abxd:connect()
+    conn:send_request("GET", "/h/pattern")
+    check.prompt(abxd, 1.5)
+    local status = conn:read_response().status
+    conn:close()
     assert.is_true(status == 500 or status == 504, status)
-    assert.is_true(socket.gettime() - start < 1.5 * check.slack)
   end)
 
   it("cannot leave a global behind", function()
@@ -205,18 +204,15 @@ describe("a handler", function()
 
   it("that forgets to close a run and a session's turn leaves neither", function()
     check.problem(abxd:get("/h/forgets"), 500, "internal_error")
-    local start = socket.gettime()
     local answer = check.ok(abxd:post("/shell", { command = "echo x", session = "forgotten" }))
     assert.equal("x\n", answer.stdout)
-    assert.is_true(socket.gettime() - start < 2 * check.slack)
   end)
 
   it("lets others run while it waits", function()
     local conn = abxd:connect()
     conn:send_request("GET", "/h/nap")
-    local start = socket.gettime()
     assert.is_true(check.ok(abxd:get("/h/good")).ok)
-    assert.is_true(socket.gettime() - start < 0.3 * check.slack)
+    check.unanswered(conn)
     assert.is_true(check.ok(conn:read_response()).ok)
     conn:close()
   end)

