@@ -4,12 +4,11 @@
 
 #include "bind/bind.h"
 #include "bind/host.h"
+#include "prim/entry.h"
 #include "script/bindings.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,11 +106,6 @@ static const char *last_name(const char *path, size_t len, size_t *out_len)
     return path + start;
 }
 
-static uint64_t nanoseconds(const struct timespec *time)
-{
-    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
-}
-
 static int open_file_done(lua_State *L, int status, lua_KContext context)
 {
     struct stat found;
@@ -123,10 +117,7 @@ static int open_file_done(lua_State *L, int status, lua_KContext context)
 
     struct response_file file = {
         .fd = fd, .size = (uint64_t)found.st_size, .length = (uint64_t)found.st_size, .modified_at = found.st_mtim};
-    /* Inode, size and nanoseconds: a file that is replaced by rename within one tick of the clock still differs. The
-     * change time as well: the modification time can be set back. */
-    snprintf(file.etag, sizeof(file.etag), "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"",
-             (uint64_t)found.st_ino, (uint64_t)found.st_size, nanoseconds(&found.st_mtim), nanoseconds(&found.st_ctim));
+    entry_etag(file.etag, &found);
     size_t len, name_len;
     const char *path = lua_tolstring(L, 1, &len), *name = last_name(path, len, &name_len);
     lua_push_file(L, file, name, name_len);
@@ -139,6 +130,18 @@ static int bind_fs_open_file(lua_State *L)
     size_t len;
     const char *path = luaL_checklstring(L, 1, &len);
     return path_job_start(L, path, len, open_file_work, open_file_done);
+}
+
+int bind_fs_mode_field(lua_State *L, int table)
+{
+    const char *text = lua_field_string(L, table, "mode", NULL);
+    if (!text)
+        return -1;
+    char *end;
+    long mode = strtol(text, &end, 8);
+    if (*text < '0' || *text > '7' || *end != '\0' || mode > 07777)
+        return luaL_error(L, "'mode' must be octal digits such as \"0644\"");
+    return (int)mode;
 }
 
 void bind_fs_metatable(lua_State *L, const char *name, lua_CFunction index, lua_CFunction gc)
@@ -160,10 +163,20 @@ int bind_fs_open(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"open_file", bind_fs_open_file},
+        {"read", bind_fs_read},
+        {"stat", bind_fs_stat},
+        {"write", bind_fs_write},
+        {"list", bind_fs_list},
+        {"mkdir", bind_fs_mkdir},
+        {"delete", bind_fs_delete},
+        {"move", bind_fs_move},
+        {"copy", bind_fs_copy},
+        {"search", bind_fs_search},
         {"upload", bind_fs_upload},
         {"archive", bind_fs_archive},
         {NULL, NULL},
     };
+    fs_job_open(L);
     bind_upload_open(L);
     bind_archive_open(L);
     luaL_newlib(L, functions);

@@ -279,19 +279,6 @@ static int upload_done(lua_State *L, int status, lua_KContext context)
     return 1;
 }
 
-/* "0644" as a number; -1 where nil. Misuse raises: routes check what clients send. */
-static int mode_field(lua_State *L, int table)
-{
-    const char *text = lua_field_string(L, table, "mode", NULL);
-    if (!text)
-        return -1;
-    char *end;
-    long mode = strtol(text, &end, 8);
-    if (*text < '0' || *text > '7' || *end != '\0' || mode > 07777)
-        return luaL_error(L, "'mode' must be octal digits such as \"0644\"");
-    return (int)mode;
-}
-
 static int no_receiver(lua_State *L, struct receiver *receiver, const struct err *err)
 {
     if (receiver)
@@ -315,7 +302,7 @@ int bind_fs_upload(lua_State *L)
     struct upload_options options = {
         .overwrite = lua_field_bool(L, 2, "overwrite", true),
         .create_parents = lua_field_bool(L, 2, "create_parents", true),
-        .mode = mode_field(L, 2),
+        .mode = bind_fs_mode_field(L, 2),
     };
     options.content_type = lua_field_string(L, 2, "content_type", NULL);
     options.path = lua_field_string(L, 2, "path", &options.path_len);

@@ -4,6 +4,7 @@
 #define ABX_BIND_HOST_H
 
 #include "base/loop.h"
+#include "base/pool.h"
 #include "prim/confine.h"
 #include "prim/process.h"
 #include "prim/session.h"
@@ -15,6 +16,7 @@
 
 struct host {
     struct loop *loop;
+    struct pool *long_jobs; /* walks, searches and copies of trees */
     struct confine *confine;
     struct process_table *processes;
     struct session_table *sessions;

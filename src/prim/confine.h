@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct confine;
@@ -35,6 +36,10 @@ struct confine_guard {
     char *name; /* in that directory */
 };
 
+/* Whether the entry `name` of dir_fd is a protected path; found is what it is now, not followed, or NULL where it does
+ * not exist. For verbs that walk a tree from held descriptors: asked before an entry is read, changed or removed. */
+bool confine_is_guarded(const struct confine *confine, int dir_fd, const char *name, const struct stat *found);
+
 /* All of them, for what walks a tree in another process (archives); borrowed. Answers how many. */
 size_t confine_guards(const struct confine *confine, const struct confine_guard **out_guards);
 
@@ -56,6 +61,12 @@ int confine_open_dir(const struct confine *confine, const char *path, size_t len
 int confine_open_file(const struct confine *confine, const char *path, size_t len, int flags,
                       struct err *err) ABX_MUST_USE;
 
+/* The same for reading, where the kernel has all that it takes in memory and no link is on the way: never waits for a
+ * disk, so that the loop's thread may call it. out_path: the real absolute path. -1 for any other file and any failure:
+ * confine_open_file knows more. (openat2(2), RESOLVE_CACHED: Linux 5.12.) */
+int confine_open_cached(const struct confine *confine, const char *path, size_t len,
+                        char out_path[PATH_MAX]) ABX_MUST_USE;
+
 /* Whether what the descriptor holds is the kernel's: reading or writing there has effects, or blocks, or never ends. */
 bool confine_is_kernel_fs(int fd);
 
@@ -74,7 +85,8 @@ enum {
 int confine_parent(const struct confine *confine, const char *path, size_t len, int flags, struct confine_entry *out,
                    struct err *err) ABX_MUST_USE;
 
-/* The real absolute path of an open descriptor, as the kernel tells it; 0 or -1. out holds PATH_MAX bytes. */
+/* The real absolute path of an open descriptor, as the kernel tells it (for one that was removed meanwhile, where it
+ * stood); 0 or -1. out holds PATH_MAX bytes. */
 int confine_path_of(int fd, char *out, size_t out_size, struct err *err) ABX_MUST_USE;
 
 #endif

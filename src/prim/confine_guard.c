@@ -9,15 +9,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool confine_guarded(const struct confine *confine, int dir_fd, const char *name, const struct stat *found)
+/* Whether dir_fd is the directory that the guarded name stands in. */
+static bool is_dir_of(int dir_fd, const struct confine_guard *guard)
 {
     struct stat dir;
-    bool dir_known = fstat(dir_fd, &dir) == 0;
+    return fstat(dir_fd, &dir) == 0 && dir.st_dev == guard->dir_dev && dir.st_ino == guard->dir_ino;
+}
+
+bool confine_is_guarded(const struct confine *confine, int dir_fd, const char *name, const struct stat *found)
+{
     for (size_t i = 0; i < confine->guard_count; i++) {
         const struct confine_guard *guard = &confine->guards[i];
         if (found && guard->exists && found->st_dev == guard->dev && found->st_ino == guard->ino)
             return true;
-        if (dir_known && dir.st_dev == guard->dir_dev && dir.st_ino == guard->dir_ino && strcmp(name, guard->name) == 0)
+        if (strcmp(name, guard->name) == 0 && is_dir_of(dir_fd, guard))
             return true;
     }
     return false;

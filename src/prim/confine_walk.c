@@ -138,7 +138,7 @@ static int open_name(struct walk *walk)
     int fd = openat(top(walk), walk->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 || errno != ENOENT)
         return fd;
-    if (walk->confine->guard_count && confine_guarded(walk->confine, top(walk), walk->name, NULL)) {
+    if (walk->confine->guard_count && confine_is_guarded(walk->confine, top(walk), walk->name, NULL)) {
         errno = EACCES;
         return -1;
     }
@@ -204,7 +204,7 @@ static int step(struct walk *walk, struct walk_end *out)
     struct stat found;
     if (fstat(fd, &found) != 0)
         goto fail;
-    if (walk->confine->guard_count && confine_guarded(walk->confine, top(walk), walk->name, &found)) {
+    if (walk->confine->guard_count && confine_is_guarded(walk->confine, top(walk), walk->name, &found)) {
         errno = EACCES;
         goto fail;
     }

@@ -17,6 +17,7 @@ struct confine {
     char *configured; /* the base's name as configured, without slashes at its end ("" for the root); NULL: relative */
     char *real;
     bool use_openat2;
+    bool is_local; /* what the cache knows of its file system can be opened without waiting */
     bool has_proc; /* /proc/self/fd works: a held O_PATH descriptor can be opened for real */
     struct confine_guard *guards;
     size_t guard_count;
@@ -44,8 +45,6 @@ struct walk_end {
  * EBUSY: WALK_ENTRY of the base itself. EACCES: also for protected paths. Both descriptors are the caller's. */
 int confine_walk(const struct confine *confine, const char *relative, int how, struct walk_end *out) ABX_MUST_USE;
 
-/* Whether this entry is a protected path; found is NULL where it does not exist. */
-bool confine_guarded(const struct confine *confine, int dir_fd, const char *name, const struct stat *found);
 void confine_guards_free(struct confine *confine);
 
 #endif

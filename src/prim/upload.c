@@ -2,6 +2,7 @@
 #include "prim/upload.h"
 
 #include "base/multipart.h"
+#include "prim/parents.h"
 #include "prim/upload_dirs.h"
 #include "prim/upload_file.h"
 #include "prim/upload_place.h"
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 enum { UPLOAD_FILES_MAX = 10000 };
 
@@ -32,7 +32,7 @@ struct upload {
     struct upload_pending *pending;
     size_t count, cap;
     struct upload_dirs dirs;
-    struct upload_writer writer;
+    struct sha256_ctx hash;    /* of the newest file: the others are written */
     struct upload_file *files; /* the answer; as many as pending once it is finished */
     size_t renamed;
 };
@@ -66,6 +66,7 @@ static struct upload_pending *add_pending(struct upload *upload, struct err *err
     }
     struct upload_pending *file = &upload->pending[upload->count++];
     memset(file, 0, sizeof(*file));
+    file->replace.fd = -1;
     return file;
 }
 
@@ -85,14 +86,14 @@ static int begin_target(struct upload *upload, const char *path, size_t len, str
     file->dir = file->target = (size_t)dir;
     if (entry.missing[0] && !(file->missing = strdup(entry.missing)))
         return no_memory(err);
-    return upload_file_begin(file, &upload->writer, upload->dirs.items[dir].fd, entry.name, upload->overwrite, err);
+    return upload_file_begin(file, &upload->hash, upload->dirs.items[dir].fd, entry.name, upload->overwrite, err);
 }
 
 static int begin_file(struct upload *upload, const char *path, size_t len, struct err *err)
 {
-    upload_parents_lock();
+    parents_lock();
     int result = begin_target(upload, path, len, err);
-    upload_parents_unlock();
+    parents_unlock();
     if (result == 0)
         return 0;
     return err_field(err, upload->path ? "path" : "dir");
@@ -100,12 +101,12 @@ static int begin_file(struct upload *upload, const char *path, size_t len, struc
 
 static int write_file(struct upload *upload, const char *bytes, size_t len, struct err *err)
 {
-    return upload_file_write(&upload->pending[upload->count - 1], &upload->writer, bytes, len, err);
+    return upload_file_write(&upload->pending[upload->count - 1], &upload->hash, bytes, len, err);
 }
 
 static int end_file(struct upload *upload, struct err *err)
 {
-    return upload_file_end(&upload->pending[upload->count - 1], &upload->writer, upload->mode, err);
+    return upload_file_end(&upload->pending[upload->count - 1], &upload->hash, upload->mode, err);
 }
 
 /* The file of a part goes into dir, under what follows the last separator of its name: browsers of old send folders. */
@@ -233,7 +234,6 @@ struct upload *upload_new(const struct confine *confine, const struct upload_opt
         return NULL;
     }
     upload->confine = confine;
-    upload->writer.fd = -1;
     if (take_options(upload, options, err) != 0) {
         upload_free(upload);
         return NULL;
@@ -321,12 +321,9 @@ void upload_free(struct upload *upload)
 {
     if (!upload)
         return;
-    if (upload->writer.fd >= 0)
-        close(upload->writer.fd);
     for (size_t i = 0; i < upload->count; i++) {
         struct upload_pending *file = &upload->pending[i];
-        upload_file_discard(file, upload->dirs.items[file->dir].fd);
-        free(file->name);
+        replace_abort(&file->replace);
         free(file->missing);
         if (upload->files)
             free(upload->files[i].path);

@@ -32,7 +32,7 @@ static int check_distinct(const struct upload_batch *batch, struct err *err)
     if (!targets)
         return no_memory(err);
     for (size_t i = 0; i < batch->count; i++)
-        targets[i] = (struct target){batch->pending[i].target, batch->pending[i].name};
+        targets[i] = (struct target){batch->pending[i].target, batch->pending[i].replace.name};
     qsort(targets, batch->count, sizeof(*targets), compare_targets);
     int result = 0;
     for (size_t i = 1; i < batch->count && result == 0; i++) {
@@ -54,7 +54,7 @@ static int describe(const struct upload_batch *batch, size_t index, struct uploa
         return -1;
     file->size = from->size;
     memcpy(file->sha256, from->sha256, sizeof(file->sha256));
-    if (asprintf(&file->path, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, from->name) < 0) {
+    if (asprintf(&file->path, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, from->replace.name) < 0) {
         file->path = NULL;
         return no_memory(err);
     }
@@ -69,11 +69,12 @@ static int make_parents(struct upload_batch *batch, struct err *err)
         struct upload_pending *file = &batch->pending[i];
         if (!file->missing)
             continue;
-        int fd = upload_parents_make(batch->dirs->items[file->dir].fd, file->missing, &file->made, err);
+        int fd = parents_make(batch->dirs->items[file->dir].fd, file->missing, &file->made, err);
         ssize_t target = fd < 0 ? -1 : upload_dirs_keep(batch->dirs, fd, err);
         if (target < 0)
             return err_field(err, batch->field);
         file->target = (size_t)target;
+        file->replace.target_fd = batch->dirs->items[target].fd;
     }
     return 0;
 }
@@ -83,7 +84,7 @@ static void remove_parents(struct upload_batch *batch)
     for (size_t i = batch->count; i-- > 0;) {
         struct upload_pending *file = &batch->pending[i];
         if (file->made > 0)
-            upload_parents_remove(batch->dirs->items[file->dir].fd, file->missing, file->made);
+            parents_remove(batch->dirs->items[file->dir].fd, file->missing, file->made);
         file->made = 0;
     }
 }
@@ -96,8 +97,7 @@ static int rename_all(struct upload_batch *batch, struct upload_file *files, siz
     }
     for (; *renamed < batch->count; ++*renamed) {
         struct upload_pending *file = &batch->pending[*renamed];
-        if (upload_file_rename(file, batch->dirs->items[file->dir].fd, batch->dirs->items[file->target].fd,
-                               &files[*renamed].created, err) == 0)
+        if (replace_rename(&file->replace, &files[*renamed].created, err) == 0)
             continue;
         if (*renamed > 0) {
             struct err cause = *err;
@@ -111,7 +111,7 @@ static int rename_all(struct upload_batch *batch, struct upload_file *files, siz
 
 int upload_place(struct upload_batch *batch, struct upload_file *files, size_t *renamed, struct err *err)
 {
-    upload_parents_lock();
+    parents_lock();
     int result = make_parents(batch, err);
     if (result == 0)
         result = check_distinct(batch, err);
@@ -119,6 +119,6 @@ int upload_place(struct upload_batch *batch, struct upload_file *files, size_t *
         result = rename_all(batch, files, renamed, err);
     if (result != 0)
         remove_parents(batch);
-    upload_parents_unlock();
+    parents_unlock();
     return result;
 }

@@ -2,6 +2,7 @@
 #ifndef ABX_PRIM_UPLOAD_PLACE_H
 #define ABX_PRIM_UPLOAD_PLACE_H
 
+#include "prim/parents.h"
 #include "prim/upload.h"
 #include "prim/upload_dirs.h"
 #include "prim/upload_file.h"

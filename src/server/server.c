@@ -27,7 +27,7 @@ enum {
     DRAIN_GIVE_UP_MS = 7000,
 };
 
-enum { HELPER_PATH_MAX = 4096 };
+enum { HELPER_PATH_MAX = 4096, LONG_THREADS = 8 };
 
 struct server {
     const struct config *config;
@@ -134,6 +134,7 @@ static int watch_signals(struct server *server, struct err *err)
 {
     static const int wanted[] = {SIGTERM, SIGINT, SIGHUP};
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond the limit fails that write, and ends nobody */
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         uv_signal_t *handle = &server->signals[i];
         handle->data = server;
@@ -179,6 +180,8 @@ static enum exit_status open_host(struct server *server, const char *install_dir
                                     .ended_processes_max = 256,
                                     .ended_shells_max = 64,
                                     .ended_output_max_bytes = 64 * 1024 * 1024};
+    if (!(host->long_jobs = pool_new(server->loop, LONG_THREADS, &err)))
+        return fail(&err, EXIT_FAULT);
     if (!(host->processes = process_table_new(server->loop, &limits, environ, &err)) ||
         !(host->sessions = session_table_new(server->loop, host->confine, &err)))
         return fail(&err, EXIT_FAULT);
@@ -257,6 +260,7 @@ static void close_all(struct server *server)
         session_table_free(server->host.sessions);
     if (server->host.processes)
         process_table_free(server->host.processes);
+    pool_free(server->host.long_jobs);
     for (size_t i = 0; i < server->signals_open; i++)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
     while (loop_jobs_running(server->loop) > 0)

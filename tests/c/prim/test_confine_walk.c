@@ -1,19 +1,14 @@
-/* Entries (a directory and a name in it), protected paths, and trees that change while they are walked. */
+/* Entries (a directory and a name in it), protected paths, deep trees, and kernels that refuse openat2 or procfs. */
 #include "tree.h"
 
+#include "../refuse_openat2.h"
 #include "base/log.h"
 #include "prim/confine_walk.h"
+#include "prim/parents.h"
 #include "prim/upload_dirs.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 /* confine_parent, then "DIRECTORY|NAME" relative to the temporary directory, or "DIRECTORY|MISSING|NAME"; or the name
  * of the failure's code. */
@@ -205,7 +200,7 @@ static void test_deep_trees(void **state)
     assert_int_equal(confine_parent(tree->confine, file, strlen(file), CONFINE_MISSING_PARENTS, &entry, &err), 0);
     assert_string_equal(entry.missing, path);
     size_t made;
-    fd = upload_parents_make(entry.dir_fd, entry.missing, &made, &err);
+    fd = parents_make(entry.dir_fd, entry.missing, &made, &err);
     assert_true(fd >= 0);
     assert_int_equal(made, 250);
     close(fd);
@@ -248,19 +243,6 @@ static void test_without_procfs(void **state)
     assert_int_equal(err.code, ERR_IS_A_DIRECTORY);
 }
 
-/* As the filters of some containers do. */
-static bool refuse_openat2(unsigned errno_value)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | errno_value),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 static int child_without_openat2(const struct tree *tree, unsigned errno_value)
 {
     struct err err;
@@ -299,63 +281,6 @@ static void test_openat2_refused(void **state)
     }
 }
 
-struct swapper {
-    const struct tree *tree;
-    atomic_bool stop;
-};
-
-/* ws/d is by turns a directory and a link to out. */
-static void *swap(void *ctx)
-{
-    struct swapper *swapper = ctx;
-    char inner[PATH_MAX], other[PATH_MAX];
-    snprintf(inner, sizeof(inner), "%s/d", swapper->tree->base);
-    snprintf(other, sizeof(other), "%s/l", swapper->tree->base);
-    while (!atomic_load(&swapper->stop))
-        syscall(SYS_renameat2, AT_FDCWD, inner, AT_FDCWD, other, RENAME_EXCHANGE);
-    return NULL;
-}
-
-static void test_swapped_while_opened(void **state)
-{
-    struct tree *tree = *state;
-    struct swapper swapper = {.tree = tree};
-    pthread_t thread;
-    int opened = 0, outside = 0, other = 0, tries = 0;
-    tree_dir(tree, "ws/d");
-    tree_file(tree, "ws/d/secret", "inner");
-    tree_link(tree, tree_path(tree, "out"), "ws/l");
-    assert_int_equal(pthread_create(&thread, NULL, swap, &swapper), 0);
-    for (time_t end = time(NULL) + 2; time(NULL) < end; tries++) {
-        struct err err;
-        const char *path = tries % 2 ? "d/secret" : "d/../d/secret";
-        int fd = confine_open_file(tree->confine, path, strlen(path), O_RDONLY, &err);
-        if (fd >= 0) {
-            assert_string_equal(text_of(fd), "inner");
-            close(fd);
-            opened++;
-        } else if (err.code == ERR_PATH_OUTSIDE_BASE) {
-            outside++;
-        } else {
-            assert_int_equal(err.code, ERR_BUSY);
-            other++;
-        }
-        struct confine_entry entry;
-        if (confine_parent(tree->confine, "d/new", 5, CONFINE_FOLLOW, &entry, &err) == 0) {
-            struct stat found;
-            assert_int_equal(fstatat(entry.dir_fd, "secret", &found, 0), 0);
-            assert_int_equal(found.st_size, strlen("inner"));
-            close(entry.dir_fd);
-        }
-    }
-    atomic_store(&swapper.stop, true);
-    pthread_join(thread, NULL);
-    print_message("%d opened, %d outside, %d busy\n", opened, outside, other);
-    assert_true(opened > 0);
-    assert_true(outside > 0);
-    assert_int_equal(tree_count(tree, "out"), 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,7 +292,6 @@ int main(void)
         TREE_TEST(test_deep_trees),
         TREE_TEST(test_without_procfs),
         cmocka_unit_test_prestate_setup_teardown(test_openat2_refused, tree_set_up, tree_tear_down, &tree_by_openat2),
-        TREE_TEST(test_swapped_while_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

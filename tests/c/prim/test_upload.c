@@ -1,6 +1,7 @@
 /* Uploads: whole or not at all, whatever the body, the target or the disk does. */
 #include "tree.h"
 
+#include "prim/parents.h"
 #include "prim/sha256.h"
 #include "prim/upload.h"
 #include "prim/upload_dirs.h"
@@ -357,6 +358,22 @@ static void test_failed_uploads_leave_no_directories(void **state)
     assert_int_equal(tree_count(tree, "ws"), 1);
 }
 
+/* Names beside the directories that are missing have nothing to do with the target. */
+static void test_missing_parents_beside_the_same_name(void **state)
+{
+    struct tree *tree = *state;
+    tree_dir(tree, "ws/d");
+    tree_file(tree, "ws/f", "beside");
+    chmod(tree_path(tree, "ws/f"), 0600);
+    assert_string_equal(send(tree, raw("new/d"), "abc"), "");
+    assert_string_equal(tree_text(tree, "ws/new/d"), "abc");
+    struct upload_options options = raw("other/f");
+    options.overwrite = false;
+    assert_string_equal(send(tree, options, "abc"), "");
+    assert_int_not_equal(mode_of(tree, "ws/other/f"), 0600);
+    assert_string_equal(tree_text(tree, "ws/f"), "beside");
+}
+
 /* What came to stand there meanwhile is used or refused, and what was made for a file that failed is taken back. */
 static void test_parents_that_change(void **state)
 {
@@ -407,25 +424,25 @@ static void test_making_parents(void **state)
     size_t made;
     int base = open(tree->base, O_PATH | O_DIRECTORY | O_CLOEXEC);
     tree_dir(tree, "ws/a");
-    int fd = upload_parents_make(base, "a/b/c", &made, &err);
+    int fd = parents_make(base, "a/b/c", &made, &err);
     assert_true(fd >= 0);
     close(fd);
     assert_int_equal(made, 2);
     tree_file(tree, "ws/a/b/f", "of somebody else");
-    upload_parents_remove(base, "a/b/c", made);
+    parents_remove(base, "a/b/c", made);
     assert_false(tree_has(tree, "ws/a/b/c"));
     assert_string_equal(tree_text(tree, "ws/a/b/f"), "of somebody else");
     unlink(tree_path(tree, "ws/a/b/f"));
-    upload_parents_remove(base, "a/b", 1);
+    parents_remove(base, "a/b", 1);
     assert_int_equal(tree_count(tree, "ws/a"), 0);
     char path[400] = "p/q/";
     memset(path + 4, 'n', NAME_MAX);
-    fd = upload_parents_make(base, path, &made, &err);
+    fd = parents_make(base, path, &made, &err);
     assert_true(fd >= 0); /* the longest one that is */
     close(fd);
-    upload_parents_remove(base, path, made);
+    parents_remove(base, path, made);
     tree_link(tree, "nowhere", "ws/a/l");
-    assert_int_equal(upload_parents_make(base, "a/l/x", &made, &err), -1);
+    assert_int_equal(parents_make(base, "a/l/x", &made, &err), -1);
     assert_int_equal(err.code, ERR_BUSY);
     assert_int_equal(tree_count(tree, "ws"), 1);
     close(base);
@@ -517,6 +534,7 @@ int main(void)
         TREE_TEST(test_broken_off_anywhere),
         TREE_TEST(test_a_later_rename_fails),
         TREE_TEST(test_failed_uploads_leave_no_directories),
+        TREE_TEST(test_missing_parents_beside_the_same_name),
         TREE_TEST(test_parents_that_change),
         TREE_TEST(test_making_parents),
         TREE_TEST(test_races_into_new_directories),

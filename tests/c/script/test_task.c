@@ -194,15 +194,18 @@ static void test_deadline_between_waits(void **state)
     (void)state;
     static const char spent[] = "handler_timeout: the handler was ended: apart from its bounded waits it took longer "
                                 "than its deadline of 100 ms";
+    static const char waited[] = "handler_timeout: the handler was ended: it waited beyond its deadline of 100 ms";
     check(PROBE(100, "probe.pause(200) return {1}"), "[1]");
     check(PROBE(100, "for i = 1, 10 do compute(0.02) probe.pause(1) end return {1}"), spent);
     check(PROBE(100, "pcall(function() while true do compute(0.02) probe.pause(0) end end) return {1}"), spent);
-    check(PROBE(100, "compute(0.06) time.sleep(20) compute(0.06) probe.pause(1) return {1}"), spent);
+    /* On a busy machine the sleep may take all that is left. */
+    const char *answer = run_handler(&fixture, PROBE(100, "compute(0.06) time.sleep(20) compute(0.06) probe.pause(1) "
+                                                          "return {1}"));
+    assert_true(strcmp(answer, spent) == 0 || strcmp(answer, waited) == 0);
     uint64_t before = loop_clock_ns();
-    check(PROBE(100, "compute(0.05) time.sleep(10000)"),
-          "handler_timeout: the handler was ended: it waited beyond its deadline of 100 ms");
+    check(PROBE(100, "compute(0.05) time.sleep(60000)"), waited);
     uint64_t ms = (loop_clock_ns() - before) / 1000000;
-    assert_in_range(ms, 95, 2000);
+    assert_in_range(ms, 95, 30000);
 }
 
 /* Nothing outlives its request, whatever the handler forgot; what it closed itself is not released twice. */

@@ -94,7 +94,8 @@ function check.gone(command_line, timeout_ms)
 end
 
 function check.sha256_of(path)
-  return process.run({ "sha256sum", "--", path }).stdout:match("^%x+")
+  -- A backslash leads the line where the name had to be escaped.
+  return process.run({ "sha256sum", "--", path }).stdout:match("^\\?(%x+)")
 end
 
 --- Names in a folder, and in folders below it, that are not among those expected: what an upload left lying about.

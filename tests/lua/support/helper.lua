@@ -1,6 +1,7 @@
 --- Loaded by busted before the specs: names each file as it starts, so that a log tells which one hung or was slow.
 local busted = require("busted")
 local uv = require("luv")
+require("support.skip") -- here, so that all files share the one that hears of each test
 
 local began
 

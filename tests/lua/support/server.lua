@@ -20,7 +20,7 @@ server.sanitizer = os.getenv("ABX_TEST_SANITIZER") or (server.binary:match("buil
 local START_TIMEOUT_MS = 20000
 local STOP_TIMEOUT_MS = 20000
 local SETTLE_TIMEOUT_MS = 10000
-local POOL_THREADS = 8 -- libuv's pool and the one for long walks start at their first use
+local POOL_THREADS = 4 + 8 -- libuv's pool and the one for long walks start at their first use
 local REPORTS = { "AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:", "Assertion" }
 
 local SANITIZER_ENV = {
@@ -29,6 +29,12 @@ local SANITIZER_ENV = {
   UBSAN_OPTIONS = "print_stacktrace=1:halt_on_error=1",
   TSAN_OPTIONS = "exitcode=97:second_deadlock_stack=1:suppressions=" .. files.source_dir .. "/tests/c/tsan.supp",
 }
+
+--- The path of a program that stands beside the C tests of the same build; nil where it was built without tests.
+function server.tool(name)
+  local path = server.binary:match("^(.*)/") .. "/tests/c/" .. name
+  return files.exists(path) and path or nil
+end
 
 local function with_sanitizer_env(env)
   local all = {}
@@ -73,7 +79,8 @@ end
 ---   env       added to a bare environment, {ABX_SERVER_TOKEN = "x"}
 ---   tables    true: a copy of lua/ and config/ of its own, at server.tables; or what copy_tables gave
 ---   base_dir  a folder that exists, instead of a new one that is removed at the end
----   prefix    the beginning of its command line, {"unshare", "--fork", "--pid"}; the server is that program's child
+---   prefix    the beginning of its command line, {"unshare", "--fork", "--pid"}; the server is that program's child, or
+---             takes its place
 --- The server has: host, port, ws_port, pid, base_dir, tables, token.
 function server.start(options)
   options = options or {}
@@ -114,7 +121,8 @@ function server.start(options)
   local text = files.read(self.out_path) .. "\n" .. files.read(self.log_path)
   self.ws_port = tonumber(text:match("listening http=%S+ ws=%S-:(%d+)"))
   if options.prefix then
-    self.pid = process.descendants(self.pid)[1].pid
+    local child = process.descendants(self.pid)[1]
+    self.pid = child and child.pid or self.pid
   end
   return self
 end

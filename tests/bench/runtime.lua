@@ -1,5 +1,6 @@
 --- Measures abxd against nginx and bare C loops, round by round in turn, and prints the medians as ratios. Run by
 --- script/bench; the first argument is "short" for one small round that only shows that everything runs.
+local bench = require("bench")
 local files = require("support.files")
 local http = require("support.http")
 local process = require("support.process")
@@ -8,29 +9,12 @@ local sse = require("support.sse")
 local socket = require("socket")
 local uv = require("luv")
 
-local SHORT = arg[1] == "short"
-local ROUNDS = SHORT and 1 or 7
-local WRK_SECONDS = SHORT and 1 or 3
+local SHORT, ROUNDS, number_of, client, both, report = bench.SHORT, bench.ROUNDS, bench.number_of, bench.client, bench.both,
+  bench.report
 local STREAM_MIB = SHORT and 8 or 256
 local FILE_MIB = SHORT and 16 or 1024
 local SPAWNS = SHORT and 20 or 300
 local TOOLS = files.source_dir .. "/build/bench/"
--- Both sides run on one core, what measures them on another.
-local SERVER_CORE, CLIENT_CORE = "0", "1"
-
-local function number_of(text, pattern)
-  return tonumber(text:match(pattern) or error("no " .. pattern .. " in: " .. text, 2))
-end
-
-local function client(argv)
-  local result = process.run({ "taskset", "-c", CLIENT_CORE, table.unpack(argv) }, { timeout_ms = 600000 })
-  assert(result.code == 0, table.concat(argv, " ") .. ": " .. result.stderr .. result.stdout)
-  return result.stdout
-end
-
-local function pin(pid)
-  process.run { "taskset", "-a", "-c", "-p", SERVER_CORE, tostring(pid) }
-end
 
 -- The two sides -------------------------------------------------------------------------------------------------------
 
@@ -94,7 +78,7 @@ local function start_nginx(root)
     return answers(side)
   end), "nginx did not start: " .. files.read(root .. "/error.log"))
   side.pid = process.descendants(side.child.pid)[1].pid -- the worker
-  pin(side.pid)
+  bench.pin(side.pid)
   return side
 end
 
@@ -103,34 +87,10 @@ local function stop_nginx(side)
   side.child:wait(10000)
 end
 
-local function start_abxd(tables, base_dir)
-  local side = server.start { tables = tables, base_dir = base_dir, args = { "--log-level", "warn" } }
-  pin(side.pid)
-  return side
-end
-
 -- Measurements: each gives {name=number} of one round -------------------------------------------------------------------
-
---- CPU seconds that a process has used.
-local function cpu_s(pid)
-  local fields = {}
-  for field in files.read(("/proc/%d/stat"):format(pid)):match("%) (.*)"):gmatch("%S+") do
-    fields[#fields + 1] = field
-  end
-  return (tonumber(fields[12]) + tonumber(fields[13])) / 100
-end
 
 local function peak_mib(pid)
   return number_of(files.read(("/proc/%d/status"):format(pid)), "VmHWM:%s*(%d+)") / 1024
-end
-
-local function rate(side, target, connections)
-  local before = cpu_s(side.pid)
-  local out = client { "wrk", "-t1", "-c" .. connections, "-d" .. WRK_SECONDS .. "s",
-    ("http://127.0.0.1:%d%s"):format(side.port, target) }
-  assert(not out:find("Non-2xx", 1, true), out)
-  local requests = number_of(out, "(%d+) requests in")
-  return { per_s = number_of(out, "Requests/sec:%s*([%d.]+)"), cpu_us = (cpu_s(side.pid) - before) / requests * 1e6 }
 end
 
 local function latency_us(side, method, target, body)
@@ -171,46 +131,6 @@ local function start_cost(argv, target)
   return { start_ms = start_ms, resident_mib = resident / 1048576 }
 end
 
--- Rounds and medians --------------------------------------------------------------------------------------------------
-
-local samples = {}
-
-local function note(name, value)
-  samples[name] = samples[name] or {}
-  table.insert(samples[name], value)
-end
-
-local function median(name)
-  local list = samples[name]
-  table.sort(list)
-  return list[(#list + 1) // 2]
-end
-
---- Adds a round's numbers of both sides under row/side/name; the side that begins changes with the round.
-local function both(round, row, ours, theirs)
-  local order = { { "abxd", ours }, { "ref", theirs } }
-  if round % 2 == 0 then
-    order[1], order[2] = order[2], order[1]
-  end
-  for _, side in ipairs(order) do
-    for name, value in pairs(side[2]()) do
-      note(("%s/%s/%s"):format(row, side[1], name), value)
-    end
-  end
-end
-
-local function print_row(work, unit, ours, theirs, ratio, wanted)
-  print(("%-44s %12s %12s %-7s %6s  %s"):format(work, ours, theirs, unit, ratio, wanted))
-end
-
---- One line of the table; the ratio is ours / theirs, whichever way is better.
-local function report(work, unit, row, name, wanted)
-  local ours = median(row .. "/abxd/" .. name)
-  local theirs = samples[row .. "/ref/" .. name] and median(row .. "/ref/" .. name)
-  print_row(work, unit, ("%.1f"):format(ours), theirs and ("%.1f"):format(theirs) or "-",
-    theirs and wanted ~= "flat" and ("%.2f"):format(ours / theirs) or "-", wanted)
-end
-
 local function measure(abxd, nginx, dir, tables)
   local stream = ("head -c %d /dev/zero | base64 -w0"):format(STREAM_MIB * 1048576 // 4 * 3)
   local file = FILE_MIB .. "m.bin"
@@ -223,20 +143,20 @@ local function measure(abxd, nginx, dir, tables)
     io.stderr:write(("round %d of %d\n"):format(round, ROUNDS))
     for _, connections in ipairs { 1, 32, 256 } do
       both(round, "health" .. connections, function()
-        return rate(abxd, "/health", connections)
+        return bench.rate(abxd, "/health", connections)
       end, function()
-        return rate(nginx, "/health", connections)
+        return bench.rate(nginx, "/health", connections)
       end)
     end
     both(round, "yield", function()
-      return rate(abxd, "/bench/yield", 32)
+      return bench.rate(abxd, "/bench/yield", 32)
     end, function()
-      return rate(nginx, "/bench/yield", 32)
+      return bench.rate(nginx, "/bench/yield", 32)
     end)
     both(round, "shell", function()
       return { us = latency_us(abxd, "POST", "/shell", '{"command":"true"}') }
     end, function()
-      return { us = number_of(process.run({ "taskset", "-c", SERVER_CORE, TOOLS .. "spawn_loop", tostring(SPAWNS) }).stdout,
+      return { us = number_of(process.run({ "taskset", "-c", bench.SERVER_CORE, TOOLS .. "spawn_loop", tostring(SPAWNS) }).stdout,
         "([%d.]+)") }
     end)
     both(round, "stream", function()
@@ -267,7 +187,7 @@ local function measure(abxd, nginx, dir, tables)
 end
 
 local function print_table()
-  print_row("work", "unit", "abxd", "reference", "ratio", "wanted")
+  bench.print_row("work", "unit", "abxd", "reference", "ratio", "wanted")
   for _, connections in ipairs { 1, 32, 256 } do
     local row = "health" .. connections
     report(("GET /health, %d connections (nginx)"):format(connections), "req/s", row, "per_s", ">= 1.0")
@@ -291,7 +211,7 @@ files.mkdir(dir .. "/base")
 files.mkdir(dir .. "/files")
 local tables = server.copy_tables()
 assert(uv.fs_copyfile(files.source_dir .. "/tests/bench/route.lua", tables.lua_dir .. "/routes/bench.lua"))
-local abxd, nginx = start_abxd(tables, dir .. "/base"), start_nginx(dir)
+local abxd, nginx = bench.start_abxd(tables, dir .. "/base"), start_nginx(dir)
 local ok, why = xpcall(measure, debug.traceback, abxd, nginx, dir, tables)
 stop_nginx(nginx)
 local stopped, fault = pcall(abxd.stop, abxd)

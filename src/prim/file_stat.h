@@ -1,0 +1,21 @@
+/* All that is known of one entry of the file system, as the JSON text of an answer. For fs.stat. */
+#ifndef ABX_PRIM_FILE_STAT_H
+#define ABX_PRIM_FILE_STAT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "prim/confine.h"
+#include "prim/file_bytes.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Appends the answer of GET /files/stat in braces. A final link is not followed; the base itself may be named. mime is
+ * what a regular file is said to be, of others the type is told. sha256: of a regular file's content, as long as the
+ * size that the answer tells.
+ * Blocks on the disk. 1: the checksum would be long work and terms->short_only is set: nothing was appended. -1 with
+ * err: the path's, or with sha256 ERR_NOT_A_REGULAR_FILE, ERR_BUSY where another file took the name meanwhile. */
+int file_stat(const struct confine *confine, const char *path, size_t path_len, const char *mime, bool sha256,
+              const struct file_terms *terms, struct buf *out, struct err *err) ABX_MUST_USE;
+
+#endif
