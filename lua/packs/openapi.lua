@@ -231,7 +231,7 @@ local function document()
       title = "abxd",
       version = server.version,
       summary = "A workspace over HTTP",
-      description = "Shell commands, registered commands, uploads and downloads, below one base directory.",
+      description = "Shell commands, registered commands and files, below one base directory.",
       license = { name = "See the distribution", identifier = "LicenseRef-abxd" },
     },
     servers = { { url = "/", description = "this server" } },

@@ -24,7 +24,7 @@ local ENTRY_FIELDS = {
   owner = P.string { doc = "a name, or the number that has none" },
   group = P.string {},
   modified_at = TIME,
-  target = P.path { doc = "of a symlink: where it leads, as it is written" },
+  target = P.optional(P.path { doc = "of a symlink: where it leads, as it is written" }),
 }
 local ENTRY = P.object { fields = ENTRY_FIELDS, doc = "links are not followed" }
 
@@ -64,7 +64,8 @@ return {
       },
       start_line = P.integer {
         min = 1,
-        doc = "from 1; instead of offset and length. Lines of binaries are refused unless encoding is utf-8 or base64",
+        doc = "from 1; instead of offset and length. Up to 32 MiB are answered, nothing behind the last line. Lines of binaries "
+          .. "are refused unless encoding is utf-8 or base64",
       },
       end_line = P.integer { min = 1, doc = "inclusive" },
     },
@@ -99,7 +100,8 @@ return {
     method = "POST", path = "/files/write", name = "files.write",
     summary = "Write, append to or edit a file",
     description = "The old text or the new one stands there at any moment, and writers of one file take turns. With if_match, "
-      .. "or with edits, a change that another client made meanwhile is never lost: the answer is 409.",
+      .. "or with edits, a change that another client made meanwhile is never lost: the answer is 409. A link is followed, "
+      .. "also to a file that does not exist yet; path in the answer is where it led.",
     destructive = true, body_limit = CONTENT_MAX_BYTES,
     params = {
       path = P.path { required = true },
@@ -109,7 +111,9 @@ return {
       overwrite = P.boolean { default = true },
       create_parents = P.boolean { default = true },
       mode = P.string { min = 3, max = 4, doc = "octal; a replaced file's own unless given", example = "0644" },
-      if_match = P.string { doc = "write only if this is the file's etag; \"*\": only if there is a file" },
+      if_match = P.string {
+        doc = "write only if this is the file's etag; \"*\": only if there is a file. The header If-Match does the same",
+      },
       edits = P.array {
         min = 1, max = 1000,
         doc = "one after another; all of them or none",
@@ -139,6 +143,7 @@ return {
     handler = function(req)
       local spec = pick(req.params, "path", "content", "encoding", "append", "overwrite", "create_parents", "if_match",
         "edits")
+      spec.if_match = spec.if_match or req.headers["if-match"]
       spec.mode = shape.mode(req.params.mode, "mode")
       return created_or_not(fs.write(spec))
     end,
@@ -187,6 +192,7 @@ return {
   {
     method = "GET", path = "/files/stat", name = "files.stat",
     summary = "Look at a file, directory or link",
+    description = "Of a link it tells the link's own size, times and etag.",
     read_only = true, idempotent = true, deadline_ms = TREE_DEADLINE_MS,
     params = {
       path = P.path { required = true, doc = "of a link: the link itself" },
@@ -320,7 +326,7 @@ return {
       glob = P.string { min = 1, max = 1024, doc = "only files that match; as in /files/list", example = "*.c" },
       exclude = P.array {
         of = P.string { min = 1, max = 1024 }, max = 100, default = { ".git", "node_modules" },
-        doc = "globs of files and directories to leave out",
+        doc = "globs of files and directories to leave out; in place of the default ones",
       },
       context = P.integer { min = 0, max = 20, default = 0, doc = "lines before and after each match" },
       max_results = P.integer { min = 1, max = 10000, default = 500 },

@@ -167,18 +167,23 @@ static int check_path(struct check *check, const struct value *value, const stru
     return 0;
 }
 
-/* The twin of a path: its bytes as base64. */
+/* The twin of a path: its bytes as base64. A blank is a plus sign that a query made one. */
 static int check_twin(struct check *check, const struct value *value, const struct place *place, struct value *out)
 {
     if (value->type != VALUE_STRING)
         return bad(check, place, "must be a string");
     if (value->as.string.len > base64_encoded_len(PATH_MAX_BYTES))
         return fault(check, place, ERR_INVALID_PATH, "must be at most 4095 bytes long");
+    char *text = arena_strndup(check->arena, value->as.string.text, value->as.string.len);
+    if (!text)
+        return arena_full(check);
+    for (char *at = text; (at = memchr(at, ' ', (size_t)(text + value->as.string.len - at))) != NULL;)
+        *at++ = '+';
     struct buf bytes;
     buf_init(&bytes, PATH_MAX_BYTES);
-    if (base64_decode(&bytes, value->as.string.text, value->as.string.len) < 0) {
+    if (base64_decode(&bytes, text, value->as.string.len) < 0) {
         buf_deinit(&bytes);
-        return bad(check, place, "must be base64");
+        return bad(check, place, "must be base64 of the standard alphabet");
     }
     size_t len = bytes.len;
     const char *copy = arena_strndup(check->arena, bytes.data, len);

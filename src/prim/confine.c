@@ -58,7 +58,7 @@ static int path_err(struct err *err, const char *path, size_t len)
     case ENOENT:
         return err_set(err, ERR_FILE_NOT_FOUND, "no such file or directory: %.*s", shown, path);
     case ENOTDIR:
-        return err_set(err, ERR_NOT_A_DIRECTORY, "a part of the path is not a directory: %.*s", shown, path);
+        return err_set(err, ERR_NOT_A_DIRECTORY, "the path, or a part of it, is not a directory: %.*s", shown, path);
     case EACCES:
         return err_set(err, ERR_PERMISSION_DENIED, "permission denied: %.*s", shown, path);
     case EBUSY:

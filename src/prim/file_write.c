@@ -68,8 +68,10 @@ static int open_target(struct writer *writer, struct err *err)
     replace->overwrite = request->overwrite;
     replace->if_match = request->if_match;
     replace->later = true;
-    if (writer->entry.missing[0] && request->if_match)
-        return err_set(err, ERR_STALE_WRITE, "if_match needs a file, but not even its directory exists");
+    if (writer->entry.missing[0] && request->if_match) {
+        err_set(err, ERR_STALE_WRITE, "if_match needs a file, but not even its directory exists");
+        return err_field(err, "if_match");
+    }
     if (request->edits)
         return 0;
     /* A plain replacement looks at its end only. */
@@ -198,6 +200,8 @@ static int write_edits(struct writer *writer, struct buf *answer, struct err *er
         result = replace_write(replace, text.data, text.len, err);
     if (result == 0)
         result = replace_commit(replace, request->mode, true, &writer->created, err);
+    if (result != 0 && err->code == ERR_STALE_WRITE && !request->if_match)
+        err_field(err, "path");
     buf_deinit(&text);
     writer->written = replace->now;
     return result;

@@ -55,12 +55,17 @@ void replace_init(struct replace *r, int dir_fd, const char *name)
 static int check_if_match(const struct replace *r, struct err *err)
 {
     if (!r->exists)
-        return err_set(err, ERR_STALE_WRITE, "if_match needs a file, but there is none: %.100s", r->name);
+        err_set(err, ERR_STALE_WRITE, "if_match needs a file, but there is none: %.100s", r->name);
+    if (!r->exists)
+        return err_field(err, "if_match");
     char etag[ENTRY_ETAG_MAX];
     entry_etag(etag, &r->old);
-    if (strcmp(r->if_match, "*") == 0 || strcmp(r->if_match, etag) == 0)
+    size_t bare_len = strlen(etag) - 2;
+    bool is_bare = strlen(r->if_match) == bare_len && memcmp(r->if_match, etag + 1, bare_len) == 0;
+    if (is_bare || strcmp(r->if_match, "*") == 0 || strcmp(r->if_match, etag) == 0)
         return 0;
-    return err_set(err, ERR_STALE_WRITE, "%.100s was changed meanwhile; read it again (its etag is %s)", r->name, etag);
+    err_set(err, ERR_STALE_WRITE, "%.100s was changed meanwhile; read it again (its etag is %s)", r->name, etag);
+    return err_field(err, "if_match");
 }
 
 int replace_look(struct replace *r, struct err *err)

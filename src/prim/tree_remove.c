@@ -48,7 +48,8 @@ static int fail(struct err *err, int reason, const char *name)
     switch (reason) {
     case ENOTEMPTY:
     case EEXIST:
-        return err_set(err, ERR_NOT_EMPTY, "the directory is not empty: %.120s", name);
+        return err_set(err, ERR_NOT_EMPTY,
+                       "the directory is not empty; recursive=true removes all that is in it: %.120s", name);
     case EBUSY:
         return err_set(err, ERR_BUSY, "in use, perhaps as a mount point: %.120s", name);
     case EAGAIN:

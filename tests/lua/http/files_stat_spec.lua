@@ -123,6 +123,12 @@ describe("GET /files/stat", function()
         answer.name, answer.path_base64 })
       assert.equal(answer.inode, check.ok(get("path_base64=" .. http.escape(answer.path_base64))).inode)
     end)
+
+    it("whose base64 lost its plus signs to the query", function()
+      files.write(base .. "/\xfb\xef\xbe", "x")
+      assert.equal("++++", (mime.b64("\xfb\xef\xbe")))
+      assert.equal(1, check.ok(get("path_base64=++++")).size)
+    end)
   end)
 
   describe("with checksum=sha256", function()

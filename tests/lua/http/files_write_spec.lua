@@ -171,7 +171,7 @@ describe("POST /files/write", function()
       replaced(write { path = "d/log", content = "", append = true, mode = "0600", if_match = written.etag })
       assert.equal("600", mode_of(base .. "/d/log"))
       check.problem(write { path = "d/log", content = "x", append = true, if_match = written.etag }, 409, "stale_write",
-        "path")
+        "if_match")
       check.problem(write { path = "d/log", content = "x", append = true, overwrite = false }, 409, "already_exists", "path")
       assert.equal("one\ntwo\n\xFF", files.read(base .. "/d/log"))
       assert.same({ "log" }, files.list(base .. "/d"))
@@ -245,13 +245,20 @@ describe("POST /files/write", function()
       local edits = { { old = "two", new = "" } }
       for _, spec in ipairs { { content = "bad" }, { content = "bad", append = true }, { edits = edits } } do
         spec.path, spec.if_match = "f", first
-        local problem = check.problem(write(spec), 409, "stale_write", "path")
+        local problem = check.problem(write(spec), 409, "stale_write", "if_match")
         assert.truthy(problem.detail:find(second, 1, true))
       end
       assert.equal("two", files.read(base .. "/f"))
       replaced(write { path = "f", content = "three", if_match = "*" })
-      check.problem(write { path = "new", content = "x", if_match = "*" }, 409, "stale_write", "path")
-      check.problem(write { path = "new/new", content = "x", if_match = second }, 409, "stale_write", "path")
+      local bare = etag_of(base .. "/f"):sub(2, -2) -- its quotes are easily lost
+      local header = replaced(write { path = "f", content = "four", if_match = bare }).etag
+      local answer = abxd:request("POST", "/files/write", { json = { path = "f", content = "bad" },
+        headers = { ["If-Match"] = '"other"' } })
+      check.problem(answer, 409, "stale_write", "if_match")
+      check.ok(abxd:request("POST", "/files/write", { json = { path = "f", content = "five" },
+        headers = { ["If-Match"] = header } }))
+      check.problem(write { path = "new", content = "x", if_match = "*" }, 409, "stale_write", "if_match")
+      check.problem(write { path = "new/new", content = "x", if_match = second }, 409, "stale_write", "if_match")
       assert.same({ "f" }, files.list(base))
     end)
 
@@ -275,7 +282,7 @@ describe("POST /files/write", function()
               left[i] = left[i] - 1
               etag = answer:json().etag
             else
-              check.problem(answer, 409, "stale_write", "path")
+              check.problem(answer, 409, "stale_write", "if_match")
               stale = stale + 1
             end
           end
