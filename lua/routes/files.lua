@@ -99,9 +99,9 @@ return {
   {
     method = "POST", path = "/files/write", name = "files.write",
     summary = "Write, append to or edit a file",
-    description = "The old text or the new one stands there at any moment, and writers of one file take turns. With if_match, "
-      .. "or with edits, a change that another client made meanwhile is never lost: the answer is 409. A link is followed, "
-      .. "also to a file that does not exist yet; path in the answer is where it led.",
+    description = "Unless it is appended to, the old text or the new one stands there at any moment; writers of one file "
+      .. "take turns. With if_match, or with edits, a change that another client made meanwhile is never lost: the answer is "
+      .. "409. A link is followed, also to a file that does not exist yet; path in the answer is where it led.",
     destructive = true, body_limit = CONTENT_MAX_BYTES,
     params = {
       path = P.path { required = true },
@@ -352,6 +352,7 @@ return {
         truncated = P.boolean { doc = "there are more than max_results, or than 16 MiB hold" },
         timed_out = P.boolean {},
         files_searched = P.integer { min = 0 },
+        unreadable = P.optional(P.integer { min = 1, doc = "files and directories left out, as they may not be read" }),
         lines_given_up = P.optional(P.integer { min = 1, doc = "lines on which pattern took more steps than is sensible" }),
       },
     },

@@ -1,4 +1,5 @@
 /* fs.search: what a handler asks for, made into a job for prim/search. */
+#include "base/loop.h"
 #include "bind/bind_fs.h"
 #include "prim/search.h"
 #include "script/bindings.h"
@@ -39,7 +40,9 @@ static void read_options(lua_State *L, int table, struct search_options *options
     options->case_sensitive = lua_field_bool(L, table, "case_sensitive", true);
     options->context = (unsigned)lua_field_int(L, table, "context", 0, 0, 20);
     options->max_results = (size_t)lua_field_int(L, table, "max_results", 500, 1, RESULTS_MAX);
-    options->timeout_ms = (unsigned)lua_field_int(L, table, "timeout_ms", 30000, 1, TIMEOUT_MAX_MS);
+    /* From here on, so that waiting for a thread counts. */
+    options->deadline_ns =
+        loop_clock_ns() + (uint64_t)lua_field_int(L, table, "timeout_ms", 30000, 1, TIMEOUT_MAX_MS) * 1000000;
     if (!options->path.text)
         options->path = (struct search_text){".", 1};
     luaL_argcheck(L, options->pattern.text, table, "pattern is missing");

@@ -18,7 +18,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { AGAIN_MAX = 64, PATH_SHOWN_MAX = 120 };
+enum { AGAIN_MAX = 16, PATH_SHOWN_MAX = 120 };
 
 /* The kernel answers EAGAIN where something on the way of a ".." was renamed meanwhile. */
 static int open_beneath_how(const struct confine *confine, const char *relative, int flags, unsigned resolve)
@@ -177,10 +177,11 @@ static bool may_use_openat2(const struct confine *confine)
 }
 
 /* EXDEV is also the answer to a link with an absolute target that leads inside, ELOOP also that to procfs's magic
- * links: then the walk decides. */
+ * links; EAGAIN comes where the machine renames so much, anywhere, that no long way with ".." is quiet for long: then
+ * the walk decides. */
 static bool walk_decides(int openat2_errno)
 {
-    return openat2_errno == EXDEV || openat2_errno == ELOOP;
+    return openat2_errno == EXDEV || openat2_errno == ELOOP || openat2_errno == EAGAIN;
 }
 
 /* Opens for real what an O_PATH descriptor holds. The link in /proc leads to that very inode, whatever its name means

@@ -131,6 +131,9 @@ static int write_end(const struct search_queue *queue, struct buf *answer)
                    queue->truncated ? "true" : "false", atomic_load(&queue->limits.timed_out) ? "true" : "false",
                    queue->files) != 0)
         return -1;
+    unsigned long long unreadable = atomic_load(&queue->unreadable);
+    if (unreadable > 0 && buf_printf(answer, ",\"unreadable\":%llu", unreadable) != 0)
+        return -1;
     if (queue->given_up > 0 && buf_printf(answer, ",\"lines_given_up\":%" PRIu64, queue->given_up) != 0)
         return -1;
     return buf_append(answer, "}", 1);
@@ -163,7 +166,7 @@ int search_run(const struct confine *confine, const struct search_options *optio
         queue->confine = confine;
         queue->pattern = pattern;
         queue->limits.cancelled = cancelled;
-        queue->limits.deadline_ns = loop_clock_ns() + (uint64_t)options->timeout_ms * 1000000;
+        queue->limits.deadline_ns = options->deadline_ns;
         queue->context = options->context;
         queue->threads_max = thread_count(options->threads);
         result = run_queue(queue, options, answer, err);

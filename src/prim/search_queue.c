@@ -65,12 +65,14 @@ void search_worker_deinit(struct search_worker *worker)
 /* ---- a chunk, without the lock */
 
 /* By the time that it is opened the name may be of something else than it was listed as. */
-static int open_regular(const struct search_queue *queue, const struct search_dir *dir, const char *name,
-                        struct stat *out)
+static int open_regular(struct search_queue *queue, const struct search_dir *dir, const char *name, struct stat *out)
 {
     int fd = openat(dir->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno == EACCES)
+            atomic_fetch_add(&queue->unreadable, 1);
         return -1;
+    }
     if (fstat(fd, out) == 0 && S_ISREG(out->st_mode) && (out->st_dev == dir->dev || !confine_is_kernel_fs(fd)) &&
         !confine_is_guarded(queue->confine, dir->fd, name, out))
         return fd;

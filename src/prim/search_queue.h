@@ -38,6 +38,7 @@ struct search_queue {
     const struct confine *confine;
     const struct search_pattern *pattern;
     struct search_limits limits;
+    atomic_ullong unreadable; /* files and directories that this user may not read */
     unsigned context, threads_max;
 
     pthread_mutex_t lock; /* for all that follows */

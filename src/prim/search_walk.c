@@ -91,6 +91,8 @@ static int descend(struct walk *walk, const struct search_dir *parent, const cha
     if (walk->depth == DEPTH_MAX)
         return 0;
     int fd = openat(parent->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), reason = errno;
+    if (fd < 0 && reason == EACCES)
+        atomic_fetch_add(&walk->queue->unreadable, 1);
     if (fd < 0)
         return reason == EMFILE || reason == ENFILE ? fail(walk, reason) : 0;
     if (fstat(fd, &found) != 0 || confine_is_guarded(walk->queue->confine, parent->fd, name, &found)) {

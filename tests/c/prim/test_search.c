@@ -1,4 +1,5 @@
 /* The text of files: what is found and told, in which order, what is left out, and that nothing takes for ever. */
+#include "base/loop.h"
 #include "prim/search.h"
 
 #include "tree.h"
@@ -15,6 +16,11 @@ struct search {
     int result;
 };
 
+static uint64_t in_ms(unsigned ms)
+{
+    return loop_clock_ns() + (uint64_t)ms * 1000000;
+}
+
 /* Defaults of the contract, but for two threads, so that the order is one of threads. */
 static struct search_options options_for(const char *path, const char *pattern)
 {
@@ -23,7 +29,7 @@ static struct search_options options_for(const char *path, const char *pattern)
                                    .regex = true,
                                    .case_sensitive = true,
                                    .max_results = 500,
-                                   .timeout_ms = 30000,
+                                   .deadline_ns = in_ms(30000),
                                    .threads = 2};
 }
 
@@ -461,10 +467,12 @@ static void what_was_found_in_time_is_told(void **state)
     struct tree *tree = *state;
     make_slow_file(tree);
     struct search_options options = options_for(".", SLOW_EXPRESSION);
-    options.timeout_ms = 300;
+    options.deadline_ns = in_ms(300);
     assert_int_equal(matches_with(tree, &options, "\"timed_out\":true"), 1);
     options.path = (struct search_text){"slow", 4};
     assert_int_equal(matches_with(tree, &options, "\"timed_out\":true"), 1);
+    options.deadline_ns = 1; /* it waited for a thread until its time was over */
+    assert_in_range(matches_with(tree, &options, "\"timed_out\":true"), 0, 1);
 }
 
 static void *cancel_soon(void *ctx)
@@ -481,7 +489,7 @@ static void cancelling_ends_it(void **state)
     struct search search = {.result = 0};
     make_slow_file(tree);
     struct search_options options = options_for(".", SLOW_EXPRESSION);
-    options.timeout_ms = 600000;
+    options.deadline_ns = in_ms(600000);
     buf_init(&search.answer, 1024 * 1024);
     assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &search.cancelled), 0);
     assert_int_equal(search_run(tree->confine, &options, &search.cancelled, &search.answer, &search.err), 0);
