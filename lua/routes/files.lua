@@ -28,6 +28,16 @@ local ENTRY_FIELDS = {
 }
 local ENTRY = P.object { fields = ENTRY_FIELDS, doc = "links are not followed" }
 
+local WRITTEN_FIELDS = { path = P.path {}, size = P.integer { min = 0 }, created = P.boolean {}, etag = ETAG }
+
+-- Of a move and of a copy.
+local TRANSFER_PARAMS = {
+  source = P.path { required = true, doc = "of a link: the link itself" },
+  destination = P.path { required = true, doc = "the new name itself, not a directory to put it into" },
+  overwrite = P.boolean { default = false },
+  create_parents = P.boolean { default = true },
+}
+
 --- The table of options that a primitive gets: those of the parameters that are named.
 local function pick(params, ...)
   local options = {}
@@ -127,14 +137,8 @@ return {
       },
     },
     returns = {
-      [200] = P.object {
-        doc = "the file was there before",
-        fields = { path = P.path {}, size = P.integer { min = 0 }, created = P.boolean {}, etag = ETAG },
-      },
-      [201] = P.object {
-        doc = "the file is new",
-        fields = { path = P.path {}, size = P.integer { min = 0 }, created = P.boolean {}, etag = ETAG },
-      },
+      [200] = P.object { doc = "the file was there before", fields = WRITTEN_FIELDS },
+      [201] = P.object { doc = "the file is new", fields = WRITTEN_FIELDS },
     },
     errors = P.join(CHANGE_ERRORS, {
       "invalid_request", "is_a_directory", "not_a_regular_file", "already_exists", "stale_write", "ambiguous_edit",
@@ -263,12 +267,7 @@ return {
     summary = "Move or rename",
     description = "Across file systems it copies, verifies and then removes the source.",
     destructive = true, deadline_ms = TREE_DEADLINE_MS,
-    params = {
-      source = P.path { required = true, doc = "of a link: the link itself" },
-      destination = P.path { required = true, doc = "the new name itself, not a directory to put it into" },
-      overwrite = P.boolean { default = false },
-      create_parents = P.boolean { default = true },
-    },
+    params = TRANSFER_PARAMS,
     returns = P.object {
       fields = { source = P.path {}, destination = P.path {}, entry = ENTRY },
     },
@@ -287,12 +286,7 @@ return {
     summary = "Copy a file or a tree",
     description = "Links stay links; modes and times are kept. A directory onto a directory, with overwrite, adds to it.",
     destructive = true, deadline_ms = TREE_DEADLINE_MS,
-    params = {
-      source = P.path { required = true, doc = "of a link: the link itself" },
-      destination = P.path { required = true, doc = "the copy's name itself, not a directory to put it into" },
-      overwrite = P.boolean { default = false },
-      create_parents = P.boolean { default = true },
-    },
+    params = TRANSFER_PARAMS,
     returns = P.object {
       fields = {
         source = P.path {},

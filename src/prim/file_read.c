@@ -54,8 +54,6 @@ static int read_at(int fd, char *bytes, size_t want, uint64_t offset, bool at_on
 {
     if (!at_once)
         return file_bytes_read_at(fd, bytes, want, offset, have, err);
-    if (want > AT_ONCE_MAX_BYTES)
-        return 1;
     return file_bytes_read_cached(fd, bytes, want, offset, have) == 0 && *have == want ? 0 : 1;
 }
 
@@ -68,6 +66,8 @@ static int read_bytes(int fd, const struct file_part *part, bool at_once, struct
         want = CHARACTER_MAX_BYTES;
     if (want > left)
         want = (size_t)left;
+    if (at_once && want > AT_ONCE_MAX_BYTES)
+        return 1;
     if (buf_reserve(&answer->bytes, want) != 0)
         return out_of_memory(err);
     int result = want > 0 ? read_at(fd, answer->bytes.data, want, offset, at_once, &have, err) : 0;

@@ -189,9 +189,8 @@ int reply_make(lua_State *L, struct task *task)
     task->response.status = task->route->status;
     task->response.bytes.max = RESPONSE_BODY_MAX_BYTES;
     if (!lua_istable(L, index)) {
-        task_fail_internal(
-            task, "the handler returned a %s instead of a table; an answer of abx.fs goes into reply {json = …}",
-            luaL_typename(L, index));
+        task_fail_internal(task, "the handler returned a %s instead of a table; reply {json = …} takes what is none",
+                           luaL_typename(L, index));
         return 0;
     }
     return mark_has(L, index, task->vm->reply_meta) ? make_full(L, task, index) : reply_json(L, task, index);

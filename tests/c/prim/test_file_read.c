@@ -446,6 +446,8 @@ static void test_at_once(void **state)
     char path[PATH_MAX];
     tree_file(tree, "ws/f", "x");
     int fd = confine_open_cached(tree->confine, "f", 1, path);
+    if (fd < 0 && !tree->walk)
+        printf("NOT RUN: reads at once: the temporary folder's file system or kernel is not known for them\n");
     if (fd < 0)
         return;
     close(fd);

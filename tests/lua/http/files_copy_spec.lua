@@ -1,5 +1,6 @@
 local check = require("support.check")
 local files = require("support.files")
+local fresh_base = require("support.fresh_base")
 local mime = require("mime")
 local process = require("support.process")
 local server = require("support.server")
@@ -25,18 +26,10 @@ describe("POST /files/copy", function()
     abxd:stop()
   end)
   before_each(function()
-    base, outside = abxd.base_dir, abxd.root .. "/outside"
-    for _, name in ipairs(files.list(base)) do
-      files.remove_tree(base .. "/" .. name)
-    end
-    files.remove_tree(outside)
-    files.mkdir(outside)
-    files.write(outside .. "/keep", "kept")
+    base, outside = fresh_base.begin(abxd)
   end)
   after_each(function()
-    abxd:assert_settled(baseline)
-    assert.same({ "keep" }, files.list(outside))
-    assert.equal("kept", files.read(outside .. "/keep"))
+    fresh_base.check(abxd, baseline)
   end)
 
   local function copy(source, destination, options)
