@@ -34,6 +34,8 @@ int json_scan(const char *text, size_t len, const struct json_events *events, vo
 int json_write_string(struct buf *out, const char *text, size_t len) ABX_MUST_USE;
 /* The same without the quotes. */
 int json_write_escaped(struct buf *out, const char *text, size_t len) ABX_MUST_USE;
+/* Bytes at the start that stand for themselves in a string: ASCII without controls, quotes and backslashes. */
+size_t json_plain_len(const char *text, size_t len);
 int json_write_int(struct buf *out, int64_t value) ABX_MUST_USE;
 /* A short form that reads back equal; NaN and infinities become null. Whole numbers are written without ".0". */
 int json_write_double(struct buf *out, double value) ABX_MUST_USE;

@@ -44,6 +44,7 @@ static const char *find_special(const char *at, const char *end, bool *high)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
     uint64_t seen = 0;
+    at += json_plain_len(at, (size_t)(end - at));
     for (uint64_t word; end - at >= (ptrdiff_t)sizeof word; at += sizeof word) {
         memcpy(&word, at, sizeof word);
         word = le64toh(word);

@@ -7,6 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Vectors as gcc and clang make them for any processor. */
+typedef signed char bytes16 __attribute__((vector_size(16)));
+
+/* Each byte that is a control, a quote, a backslash or (negative) not ASCII becomes -1. */
+static bytes16 needing_care(const char *text)
+{
+    bytes16 bytes;
+    memcpy(&bytes, text, sizeof bytes);
+    return (bytes < 0x20) | (bytes == '"') | (bytes == '\\');
+}
+
+static bool is_any(bytes16 marks)
+{
+    uint64_t halves[2];
+    memcpy(halves, &marks, sizeof halves);
+    return (halves[0] | halves[1]) != 0;
+}
+
 /* Whether any of eight bytes is a control, a quote, a backslash or not ASCII. */
 static bool word_needs_care(uint64_t word)
 {
@@ -21,9 +39,11 @@ static bool byte_needs_care(unsigned char byte)
     return byte < 0x20 || byte == '"' || byte == '\\' || byte >= 0x80;
 }
 
-static size_t plain_len(const char *text, size_t len)
+size_t json_plain_len(const char *text, size_t len)
 {
     size_t at = 0;
+    while (at + 32 <= len && !is_any(needing_care(text + at) | needing_care(text + at + 16)))
+        at += 32;
     for (uint64_t word; at + sizeof word <= len; at += sizeof word) {
         memcpy(&word, text + at, sizeof word);
         if (word_needs_care(word))
@@ -48,7 +68,7 @@ int json_write_escaped(struct buf *out, const char *text, size_t len)
 {
     size_t len_before = out->len;
     for (size_t at = 0; at < len;) {
-        size_t step = plain_len(text + at, len - at);
+        size_t step = json_plain_len(text + at, len - at);
         int rc = buf_append_few(out, text + at, step);
         at += step;
         if (rc == 0 && at < len) {

@@ -55,10 +55,15 @@ size_t utf8_next(const char *text, size_t len, bool *out_valid)
     return have;
 }
 
-/* Bytes of plain ASCII at the start, in steps of eight. */
+/* Bytes of plain ASCII at the start. */
 static size_t ascii_len(const char *text, size_t len)
 {
     size_t at = 0;
+    for (uint64_t words[4]; at + sizeof words <= len; at += sizeof words) {
+        memcpy(words, text + at, sizeof words);
+        if ((words[0] | words[1] | words[2] | words[3]) & UINT64_C(0x8080808080808080))
+            break;
+    }
     for (uint64_t word; at + sizeof word <= len; at += sizeof word) {
         memcpy(&word, text + at, sizeof word);
         if (word & UINT64_C(0x8080808080808080))
