@@ -1,5 +1,5 @@
 --- Files below the base directory: read, written, listed, moved, copied, removed and searched. The answers are JSON that
--- the primitives made on a thread; handlers pass them on.
+-- the primitives made; handlers pass them on.
 local fs = require("abx.fs")
 local mime = require("abx.mime")
 local P = require("abx.params")
@@ -100,10 +100,7 @@ return {
       "invalid_request", "is_a_directory", "not_a_regular_file", "binary_file", "payload_too_large", "busy",
     }),
     handler = function(req)
-      local params = req.params
-      return reply {
-        json = try(fs.read(params.path, pick(params, "encoding", "offset", "length", "start_line", "end_line"))),
-      }
+      return reply { json = try(fs.read(req.params)) }
     end,
   },
   {
@@ -145,10 +142,9 @@ return {
       "payload_too_large",
     }),
     handler = function(req)
-      local spec = pick(req.params, "path", "content", "encoding", "append", "overwrite", "create_parents", "if_match",
-        "edits")
+      local spec = req.params
       spec.if_match = spec.if_match or req.headers["if-match"]
-      spec.mode = shape.mode(req.params.mode, "mode")
+      shape.mode(spec.mode, "mode")
       return created_or_not(fs.write(spec))
     end,
   },

@@ -35,7 +35,7 @@ static enum file_encoding encoding_of(lua_State *L)
     static const char *const names[] = {
         [FILE_ENCODING_AUTO] = "auto", [FILE_ENCODING_UTF8] = "utf-8", [FILE_ENCODING_BASE64] = "base64"};
     size_t len;
-    const char *name = lua_field_string(L, 2, "encoding", &len);
+    const char *name = lua_field_string(L, 1, "encoding", &len);
     for (int i = 0; i < 3 && name; i++)
         if (strcmp(name, names[i]) == 0)
             return (enum file_encoding)i;
@@ -53,12 +53,10 @@ static int refuse(struct err *err, const char *field, const char *problem)
 /* Raises for misuse; -1 with err for members that do not go together, which a schema cannot say. */
 static int part_of(lua_State *L, struct file_part *part, struct err *err)
 {
-    static const char *const known[] = {"encoding", "offset", "length", "start_line", "end_line", NULL};
-    lua_check_keys(L, 2, known, "fs.read");
-    lua_Integer offset = lua_field_int(L, 2, "offset", -1, 0, INT64_MAX),
-                length = lua_field_int(L, 2, "length", -1, 0, FILE_READ_MAX_BYTES),
-                start = lua_field_int(L, 2, "start_line", -1, 1, INT64_MAX),
-                end = lua_field_int(L, 2, "end_line", -1, 1, INT64_MAX);
+    lua_Integer offset = lua_field_int(L, 1, "offset", -1, 0, INT64_MAX),
+                length = lua_field_int(L, 1, "length", -1, 0, FILE_READ_MAX_BYTES),
+                start = lua_field_int(L, 1, "start_line", -1, 1, INT64_MAX),
+                end = lua_field_int(L, 1, "end_line", -1, 1, INT64_MAX);
     part->encoding = encoding_of(L);
     part->by_lines = start >= 0 || end >= 0;
     if (part->by_lines && (offset >= 0 || length >= 0))
@@ -70,15 +68,18 @@ static int part_of(lua_State *L, struct file_part *part, struct err *err)
     return part->first_line <= part->last_line ? 0 : refuse(err, "end_line", "is before start_line");
 }
 
-/* fs.read(path, {encoding=, offset=, length= | start_line=, end_line=}) -> raw JSON, false | nil, code, message, field.
+/* fs.read{path=, encoding=, offset=, length= | start_line=, end_line=} -> raw JSON, false | nil, code, message, field.
  * Yields, unless it is little and in memory. */
 int bind_fs_read(lua_State *L)
 {
+    static const char *const known[] = {"path", "encoding", "offset", "length", "start_line", "end_line", NULL};
     size_t len;
-    const char *path = luaL_checklstring(L, 1, &len);
     struct file_part part;
     struct err err;
-    lua_settop(L, 2);
+    lua_check_keys(L, 1, known, "fs.read");
+    const char *path = lua_field_string(L, 1, "path", &len);
+    if (!path)
+        return luaL_error(L, "fs.read: 'path' must be given");
     if (part_of(L, &part, &err) != 0)
         return lua_push_err(L, &err);
     struct read_job *read = fs_job_new(L, sizeof(*read) + len, run, free_job);

@@ -1,4 +1,4 @@
-/* fs.write: takes what is to be written out of Lua and hands it to prim/file_write on a thread. */
+/* fs.write: takes what is to be written out of Lua and hands it to prim/file_write: at once, or on a thread. */
 #include "bind/bind_fs.h"
 #include "prim/file_write.h"
 #include "script/bindings.h"
@@ -16,7 +16,10 @@ struct write_job {
 static int write_run(struct fs_job *job, struct err *err)
 {
     struct write_job *write = (struct write_job *)job;
-    return file_write(job->confine, &write->request, &job->answer, &job->created, err);
+    write->request.at_once = job->place == FS_JOB_ON_LOOP;
+    int result = file_write(job->confine, &write->request, &job->answer, &job->created, err);
+    job->go_on = result == 1;
+    return result < 0 ? -1 : 0;
 }
 
 static void write_free(struct fs_job *job)
@@ -122,7 +125,7 @@ static void take_in(struct file_write *request, char *to)
 }
 
 /* fs.write{path=, content=, encoding=, append=, overwrite=, create_parents=, mode=, if_match=, edits=} -> JSON, created
- * | nil, code, message, field.  Yields. */
+ * | nil, code, message, field.  Yields, unless it is little and stays in memory. */
 int bind_fs_write(lua_State *L)
 {
     task_check(L);
@@ -131,5 +134,5 @@ int bind_fs_write(lua_State *L)
     take_in(&request, write->bytes);
     request.cancelled = &write->job.cancelled;
     write->request = request;
-    return fs_job_start(L, &write->job, FS_JOB_ON_SHORT_THREADS, false);
+    return fs_job_start(L, &write->job, FS_JOB_ON_LOOP, false);
 }

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 enum { AGAIN_MAX = 16, PATH_SHOWN_MAX = 120 };
 
 /* The kernel answers EAGAIN where something on the way of a ".." was renamed meanwhile. */
-static int open_beneath_how(const struct confine *confine, const char *relative, int flags, unsigned resolve)
+int confine_open_beneath(const struct confine *confine, const char *relative, int flags, uint64_t resolve)
 {
     struct open_how how = {.flags = (unsigned)flags | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve};
@@ -36,7 +37,7 @@ static int open_beneath_how(const struct confine *confine, const char *relative,
 
 static int open_beneath(const struct confine *confine, const char *relative, int flags)
 {
-    return open_beneath_how(confine, relative, flags, 0);
+    return confine_open_beneath(confine, relative, flags, 0);
 }
 
 /* Says what errno means for this path. */
@@ -107,25 +108,6 @@ static int probe_openat2(struct confine *confine)
     return 0;
 }
 
-/* File systems of this machine, where opening what is in the cache waits for nobody. */
-static bool is_local_fs(int fd)
-{
-    struct statfs found;
-    if (fstatfs(fd, &found) != 0)
-        return false;
-    switch ((unsigned long)found.f_type) {
-    case EXT4_SUPER_MAGIC:
-    case XFS_SUPER_MAGIC:
-    case BTRFS_SUPER_MAGIC:
-    case F2FS_SUPER_MAGIC:
-    case TMPFS_MAGIC:
-    case OVERLAYFS_SUPER_MAGIC:
-        return true;
-    default:
-        return false;
-    }
-}
-
 struct confine *confine_new(const char *base_dir, bool force_walk, struct err *err)
 {
     struct confine *confine = calloc(1, sizeof(*confine));
@@ -144,7 +126,7 @@ struct confine *confine_new(const char *base_dir, bool force_walk, struct err *e
     }
     confine->dev = found.st_dev;
     confine->ino = found.st_ino;
-    confine->is_local = is_local_fs(confine->base_fd);
+    confine->fs = confine_fs_of(confine->base_fd);
     return confine;
 }
 
@@ -170,8 +152,7 @@ bool confine_uses_openat2(const struct confine *confine)
     return confine->use_openat2;
 }
 
-/* Protected paths are seen only by the walk, which knows each directory it goes through. */
-static bool may_use_openat2(const struct confine *confine)
+bool confine_may_use_openat2(const struct confine *confine)
 {
     return confine->use_openat2 && confine->guard_count == 0;
 }
@@ -252,7 +233,7 @@ int confine_open(const struct confine *confine, const char *path, size_t len, in
     if (confine_relative(confine, path, len, relative) != 0)
         return path_err(err, path, len);
     int fd = -1;
-    if (may_use_openat2(confine)) {
+    if (confine_may_use_openat2(confine)) {
         fd = open_beneath(confine, relative, flags);
         if (fd < 0 && !walk_decides(errno))
             return path_err(err, path, len);
@@ -275,11 +256,11 @@ int confine_open_dir(const struct confine *confine, const char *path, size_t len
     return -1;
 }
 
-bool confine_is_kernel_fs(int fd)
+enum confine_fs confine_fs_of(int fd)
 {
     struct statfs found;
     if (fstatfs(fd, &found) != 0)
-        return true;
+        return CONFINE_FS_KERNEL;
     switch ((unsigned long)found.f_type) {
     case PROC_SUPER_MAGIC:
     case SYSFS_MAGIC:
@@ -289,10 +270,24 @@ bool confine_is_kernel_fs(int fd)
     case BPF_FS_MAGIC:
     case CGROUP_SUPER_MAGIC:
     case CGROUP2_SUPER_MAGIC:
-        return true;
+        return CONFINE_FS_KERNEL;
+    case TMPFS_MAGIC:
+    case RAMFS_MAGIC:
+        return CONFINE_FS_MEMORY;
+    case EXT4_SUPER_MAGIC:
+    case XFS_SUPER_MAGIC:
+    case BTRFS_SUPER_MAGIC:
+    case F2FS_SUPER_MAGIC:
+    case OVERLAYFS_SUPER_MAGIC:
+        return CONFINE_FS_LOCAL;
     default:
-        return false;
+        return CONFINE_FS_OTHER;
     }
+}
+
+bool confine_is_kernel_fs(int fd)
+{
+    return confine_fs_of(fd) == CONFINE_FS_KERNEL;
 }
 
 /* 0 where the O_PATH descriptor holds a file that may be read and written. */
@@ -317,7 +312,7 @@ int confine_open_file(const struct confine *confine, const char *path, size_t le
         return path_err(err, path, len);
     /* O_PATH first: even a non-blocking open of a FIFO or a device is seen by whoever sits at its other end. */
     struct walk_end end = {.fd = -1, .dir_fd = -1};
-    if (may_use_openat2(confine) && confine->has_proc) {
+    if (confine_may_use_openat2(confine) && confine->has_proc) {
         end.fd = open_beneath(confine, relative, O_PATH);
         if (end.fd < 0 && !walk_decides(errno))
             return path_err(err, path, len);
@@ -332,67 +327,6 @@ int confine_open_file(const struct confine *confine, const char *path, size_t le
             path_err(err, path, len);
     }
     end_close(&end);
-    return fd;
-}
-
-/* Whether an absolute path begins with the base's real name; any other takes a walk from the root to understand. */
-static bool is_plainly_inside(const struct confine *confine, const char *path, size_t len)
-{
-    size_t base_len = strlen(confine->real);
-    if (len == 0 || path[0] != '/')
-        return true;
-    return len > base_len && memcmp(path, confine->real, base_len) == 0 && (base_len == 1 || path[base_len] == '/');
-}
-
-/* Whether the names alone tell the real path, if none of them is a link: no empty one, "." or "..". */
-static bool is_plain(const char *relative)
-{
-    for (const char *at = relative;; at++) {
-        size_t len = strcspn(at, "/");
-        if (len == 0 || (at[0] == '.' && (len == 1 || (len == 2 && at[1] == '.'))))
-            return false;
-        at += len;
-        if (*at == '\0')
-            return true;
-    }
-}
-
-static bool is_same_file(int fd, const struct stat *wanted)
-{
-    struct stat found;
-    return fstat(fd, &found) == 0 && found.st_dev == wanted->st_dev && found.st_ino == wanted->st_ino;
-}
-
-/* Twice by name rather than through /proc, whose entries the kernel makes anew for each look (measured: 20 us). */
-static int open_cached(const struct confine *confine, const char *relative)
-{
-    static const unsigned resolve = RESOLVE_CACHED | RESOLVE_NO_SYMLINKS;
-    struct stat found;
-    int held = open_beneath_how(confine, relative, O_PATH, resolve), fd = -1;
-    if (held < 0)
-        return -1;
-    if (fstat(held, &found) == 0 && S_ISREG(found.st_mode) && found.st_dev == confine->dev)
-        fd = open_beneath_how(confine, relative, O_RDONLY | O_NONBLOCK, resolve); /* does not even wait for a lease */
-    close(held);
-    if (fd >= 0 && !is_same_file(fd, &found)) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-int confine_open_cached(const struct confine *confine, const char *path, size_t len, char out_path[PATH_MAX])
-{
-    char relative[PATH_MAX];
-    if (!confine->is_local || !may_use_openat2(confine) || !is_plainly_inside(confine, path, len) ||
-        confine_relative(confine, path, len, relative) != 0 || !is_plain(relative))
-        return -1;
-    int fd = open_cached(confine, relative);
-    if (fd >= 0 && snprintf(out_path, PATH_MAX, "%s/%s", strcmp(confine->real, "/") == 0 ? "" : confine->real,
-                            relative) >= PATH_MAX) {
-        close(fd);
-        fd = -1;
-    }
     return fd;
 }
 
@@ -434,7 +368,7 @@ int confine_parent(const struct confine *confine, const char *path, size_t len, 
     char relative[PATH_MAX];
     if (confine_relative(confine, path, len, relative) != 0)
         return path_err(err, path, len);
-    int found = may_use_openat2(confine) ? parent_by_openat2(confine, relative, flags, out) : 1;
+    int found = confine_may_use_openat2(confine) ? parent_by_openat2(confine, relative, flags, out) : 1;
     if (found <= 0)
         return found == 0 ? 0 : path_err(err, path, len);
 

@@ -61,13 +61,14 @@ int confine_open_dir(const struct confine *confine, const char *path, size_t len
 int confine_open_file(const struct confine *confine, const char *path, size_t len, int flags,
                       struct err *err) ABX_MUST_USE;
 
-/* The same for reading, where the kernel has all that it takes in memory and no link is on the way: never waits for a
- * disk, so that the loop's thread may call it. out_path: the real absolute path. -1 for any other file and any failure:
- * confine_open_file knows more. (openat2(2), RESOLVE_CACHED: Linux 5.12.) */
-int confine_open_cached(const struct confine *confine, const char *path, size_t len,
-                        char out_path[PATH_MAX]) ABX_MUST_USE;
-
-/* Whether what the descriptor holds is the kernel's: reading or writing there has effects, or blocks, or never ends. */
+/* The file systems that verbs treat in ways of their own. */
+enum confine_fs {
+    CONFINE_FS_OTHER,
+    CONFINE_FS_LOCAL,  /* on this machine: opening what the kernel has in its cache waits for nobody */
+    CONFINE_FS_MEMORY, /* in memory only: nothing that is done there waits for a disk, or is stored by fsync */
+    CONFINE_FS_KERNEL, /* the kernel's own (procfs, sysfs): to read or write there has effects, blocks or never ends */
+};
+enum confine_fs confine_fs_of(int fd);
 bool confine_is_kernel_fs(int fd);
 
 /* Where an entry is or would be: a descriptor of its directory and its name in it, for the *at calls. */
@@ -84,6 +85,21 @@ enum {
  * where ".." follows one that is missing. The caller closes out->dir_fd. */
 int confine_parent(const struct confine *confine, const char *path, size_t len, int flags, struct confine_entry *out,
                    struct err *err) ABX_MUST_USE;
+
+/* ---- What the loop's own thread may look up: it never waits for a disk, another machine or a process. Only in the
+ * base's own file system, where the kernel has all that it takes in memory (openat2(2), RESOLVE_CACHED: Linux 5.12) and
+ * no link is on the way. -1 for anything else and any failure: confine_open_file and confine_parent know more. The real
+ * absolute path is that of the names, below the base's at start. */
+
+/* Whether that file system is CONFINE_FS_MEMORY. */
+bool confine_is_in_memory(const struct confine *confine);
+/* A regular file, to be read; out_found: its state. */
+int confine_open_cached(const struct confine *confine, const char *path, size_t len, char out_path[PATH_MAX],
+                        struct stat *out_found) ABX_MUST_USE;
+/* The directory of a path, which exists; what its last name is was not looked at. Only in memory, as the directory of a
+ * file that is written. The caller closes out->dir_fd; out_dir_path: that directory's. */
+int confine_parent_cached(const struct confine *confine, const char *path, size_t len, struct confine_entry *out,
+                          char out_dir_path[PATH_MAX]) ABX_MUST_USE;
 
 /* The real absolute path of an open descriptor, as the kernel tells it (for one that was removed meanwhile, where it
  * stood); 0 or -1. out holds PATH_MAX bytes. */

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 struct confine {
@@ -17,7 +18,7 @@ struct confine {
     char *configured; /* the base's name as configured, without slashes at its end ("" for the root); NULL: relative */
     char *real;
     bool use_openat2;
-    bool is_local; /* what the cache knows of its file system can be opened without waiting */
+    enum confine_fs fs;
     bool has_proc; /* /proc/self/fd works: a held O_PATH descriptor can be opened for real */
     struct confine_guard *guards;
     size_t guard_count;
@@ -26,6 +27,11 @@ struct confine {
 /* Turns a client's path, or the target of an absolute link, into one relative to the base ("." for the base itself).
  * EXDEV: it is absolute and does not lead through the base. ENAMETOOLONG, EINVAL (NUL inside). */
 int confine_relative(const struct confine *confine, const char *path, size_t len, char out[PATH_MAX]) ABX_MUST_USE;
+
+/* openat2 beneath the base, without magic links; resolve: RESOLVE_* besides. */
+int confine_open_beneath(const struct confine *confine, const char *relative, int flags, uint64_t resolve) ABX_MUST_USE;
+/* Protected paths are seen only by the walk, which knows each directory it goes through. */
+bool confine_may_use_openat2(const struct confine *confine);
 
 enum {
     WALK_NOFOLLOW = 1,        /* a final link is the result */

@@ -4,11 +4,9 @@
 #include "base/utf8.h"
 
 #include <errno.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 int file_bytes_read_at(int fd, void *bytes, size_t len, uint64_t offset, size_t *out_len, struct err *err)
@@ -27,19 +25,10 @@ int file_bytes_read_at(int fd, void *bytes, size_t len, uint64_t offset, size_t 
     return 0;
 }
 
-/* tmpfs keeps its files in memory, and so did not learn RWF_NOWAIT everywhere. */
-static bool is_in_memory(int fd)
-{
-    struct statfs fs;
-    return fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
-}
-
 int file_bytes_read_cached(int fd, void *bytes, size_t len, uint64_t offset, size_t *out_len)
 {
     struct iovec vector = {.iov_base = bytes, .iov_len = len};
     ssize_t got = preadv2(fd, &vector, 1, (off_t)offset, RWF_NOWAIT);
-    if (got < 0 && errno == EOPNOTSUPP && is_in_memory(fd))
-        got = pread(fd, bytes, len, (off_t)offset);
     *out_len = got > 0 ? (size_t)got : 0;
     return got < 0 ? -1 : 0;
 }

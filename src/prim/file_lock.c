@@ -34,15 +34,34 @@ static void delist(struct file_lock *lock)
     *at = lock->next;
 }
 
-/* Who comes just when it is free may go before one that was woken and does not run yet: strict turns would cost a
- * switch of threads for each write (a lock convoy). */
-int file_lock_take(struct file_lock *lock, int dir_fd, const char *name, struct err *err)
+static int name_file(struct file_lock *lock, int dir_fd, const char *name, struct err *err)
 {
     struct stat dir;
     if (fstat(dir_fd, &dir) != 0)
         return err_set_errno(err, err_from_errno(errno), errno, "cannot use the directory of %.100s", name);
     *lock = (struct file_lock){
         .name = name, .dev = dir.st_dev, .ino = dir.st_ino, .turn = (pthread_cond_t)PTHREAD_COND_INITIALIZER};
+    return 0;
+}
+
+int file_lock_try(struct file_lock *lock, int dir_fd, const char *name, struct err *err)
+{
+    if (name_file(lock, dir_fd, name, err) != 0)
+        return -1;
+    pthread_mutex_lock(&mutex); /* held for a moment only, never while files are touched */
+    lock->held = !find_other(lock, true);
+    if (lock->held)
+        enlist(lock);
+    pthread_mutex_unlock(&mutex);
+    return lock->held ? 0 : err_set(err, ERR_BUSY, "%.100s is being written", name);
+}
+
+/* Who comes just when it is free may go before one that was woken and does not run yet: strict turns would cost a
+ * switch of threads for each write (a lock convoy). */
+int file_lock_take(struct file_lock *lock, int dir_fd, const char *name, struct err *err)
+{
+    if (name_file(lock, dir_fd, name, err) != 0)
+        return -1;
     pthread_mutex_lock(&mutex);
     enlist(lock);
     while (find_other(lock, true))

@@ -22,6 +22,8 @@ struct file_lock {
 /* Waits until nobody holds `name` (borrowed until the release) in that directory. Whoever holds one asks for no other,
  * nor for parents_lock, so that nobody waits in a circle. -1: the directory cannot be looked at. */
 int file_lock_take(struct file_lock *lock, int dir_fd, const char *name, struct err *err) ABX_MUST_USE;
+/* The same without waiting: ERR_BUSY where somebody holds it. */
+int file_lock_try(struct file_lock *lock, int dir_fd, const char *name, struct err *err) ABX_MUST_USE;
 /* Harmless where it is not held. */
 void file_lock_release(struct file_lock *lock);
 

@@ -1,4 +1,4 @@
-/* Reads a part of a file and makes the answer of it, on a thread, for fs.read. */
+/* Reads a part of a file and makes the answer of it, at once or on a thread, for fs.read. */
 #include "prim/file_read.h"
 
 #include "base/base64.h"
@@ -22,6 +22,7 @@ struct answer {
     struct buf bytes; /* may hold more than len */
     size_t len;
     uint64_t offset;
+    bool cached_only; /* nothing that a disk would have to be asked for is read */
     bool is_text, is_base64, eof, has_total_lines;
     uint64_t total_lines;
 };
@@ -50,14 +51,15 @@ static void choose_encoding(struct answer *answer, enum file_encoding wanted, si
 }
 
 /* 1: not all of it was there at once. */
-static int read_at(int fd, char *bytes, size_t want, uint64_t offset, bool at_once, size_t *have, struct err *err)
+static int read_at(int fd, char *bytes, size_t want, uint64_t offset, bool cached, size_t *have, struct err *err)
 {
-    if (!at_once)
+    if (!cached)
         return file_bytes_read_at(fd, bytes, want, offset, have, err);
     return file_bytes_read_cached(fd, bytes, want, offset, have) == 0 && *have == want ? 0 : 1;
 }
 
-static int read_bytes(int fd, const struct file_part *part, bool at_once, struct answer *answer, struct err *err)
+static int read_bytes(int fd, const struct file_part *part, const struct file_terms *terms, struct answer *answer,
+                      struct err *err)
 {
     uint64_t size = (uint64_t)answer->found.st_size, offset = part->offset_bytes;
     uint64_t left = offset < size ? size - offset : 0;
@@ -66,11 +68,11 @@ static int read_bytes(int fd, const struct file_part *part, bool at_once, struct
         want = CHARACTER_MAX_BYTES;
     if (want > left)
         want = (size_t)left;
-    if (at_once && want > AT_ONCE_MAX_BYTES)
+    if (terms->at_once && want > AT_ONCE_MAX_BYTES)
         return 1;
     if (buf_reserve(&answer->bytes, want) != 0)
         return out_of_memory(err);
-    int result = want > 0 ? read_at(fd, answer->bytes.data, want, offset, at_once, &have, err) : 0;
+    int result = want > 0 ? read_at(fd, answer->bytes.data, want, offset, answer->cached_only, &have, err) : 0;
     if (result != 0)
         return result;
 
@@ -149,25 +151,37 @@ static int write_answer(const struct answer *answer, struct buf *out, struct err
 static int read_part(int fd, const struct file_part *part, const struct file_terms *terms, struct answer *answer,
                      struct err *err)
 {
-    if (!terms->at_once && confine_path_of(fd, answer->path, sizeof(answer->path), err) != 0)
-        return -1;
-    if (fstat(fd, &answer->found) != 0)
-        return err_set_errno(err, ERR_INTERNAL, errno, "cannot look at an open file");
     if (!part->by_lines)
-        return read_bytes(fd, part, terms->at_once, answer, err);
+        return read_bytes(fd, part, terms, answer, err);
     return terms->at_once ? 1 : read_lines(fd, part, terms, answer, err);
+}
+
+static int open_file(const struct confine *confine, const char *path, size_t path_len, struct answer *answer,
+                     struct err *err)
+{
+    int fd = confine_open_file(confine, path, path_len, O_RDONLY, err);
+    if (fd < 0)
+        return -1;
+    if (confine_path_of(fd, answer->path, sizeof(answer->path), err) == 0) {
+        if (fstat(fd, &answer->found) == 0)
+            return fd;
+        err_set_errno(err, ERR_INTERNAL, errno, "cannot look at an open file");
+    }
+    close(fd);
+    return -1;
 }
 
 int file_read(const struct confine *confine, const char *path, size_t path_len, const struct file_part *part,
               const struct file_terms *terms, struct buf *out, struct err *err)
 {
     struct answer answer; /* not cleared: it holds a path */
-    int fd = terms->at_once ? confine_open_cached(confine, path, path_len, answer.path)
-                            : confine_open_file(confine, path, path_len, O_RDONLY, err);
+    int fd = terms->at_once ? confine_open_cached(confine, path, path_len, answer.path, &answer.found)
+                            : open_file(confine, path, path_len, &answer, err);
     if (fd < 0)
         return terms->at_once ? 1 : -1;
     answer.len = 0;
     answer.has_total_lines = false;
+    answer.cached_only = terms->at_once && !confine_is_in_memory(confine);
     buf_init(&answer.bytes, FILE_READ_MAX_BYTES);
     int result = read_part(fd, part, terms, &answer, err);
     close(fd);

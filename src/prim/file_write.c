@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TURNS_MAX = 16, ANSWER_TAIL_BYTES = 256, AGAIN = 1 };
+enum { TURNS_MAX = 16, ANSWER_TAIL_BYTES = 256, AT_ONCE_MAX_BYTES = 64 * 1024, AGAIN = 1 };
 
 struct writer {
     const struct confine *confine;
@@ -24,8 +24,9 @@ struct writer {
     const char *content; /* decoded */
     size_t content_len;
     struct confine_entry entry;
-    struct replace replace; /* in the entry's directory */
-    int made_fd;            /* the directory that was made for it; -1 */
+    char dir_path[PATH_MAX]; /* the entry's directory, with at_once */
+    struct replace replace;  /* in the entry's directory */
+    int made_fd;             /* the directory that was made for it; -1 */
     size_t made;
     bool created;
     struct stat written;
@@ -53,13 +54,22 @@ static int check_request(const struct file_write *request, struct err *err)
     return 0;
 }
 
+static int find_directory(struct writer *writer, struct err *err)
+{
+    const struct file_write *request = writer->request;
+    if (request->at_once)
+        return confine_parent_cached(writer->confine, request->path, request->path_len, &writer->entry,
+                                     writer->dir_path);
+    int flags = CONFINE_FOLLOW | (request->create_parents && !request->edits ? CONFINE_MISSING_PARENTS : 0);
+    return confine_parent(writer->confine, request->path, request->path_len, flags, &writer->entry, err);
+}
+
 /* Finds the target's directory and, unless there is text to keep, begins the new file in it. That holds the directory:
  * one with a file in it is not taken back by who made it. */
 static int open_target(struct writer *writer, struct err *err)
 {
     const struct file_write *request = writer->request;
-    int flags = CONFINE_FOLLOW | (request->create_parents && !request->edits ? CONFINE_MISSING_PARENTS : 0);
-    if (confine_parent(writer->confine, request->path, request->path_len, flags, &writer->entry, err) != 0) {
+    if (find_directory(writer, err) != 0) {
         writer->entry.dir_fd = -1;
         return -1;
     }
@@ -68,6 +78,7 @@ static int open_target(struct writer *writer, struct err *err)
     replace->overwrite = request->overwrite;
     replace->if_match = request->if_match;
     replace->later = true;
+    replace->at_once = request->at_once;
     if (writer->entry.missing[0] && request->if_match) {
         err_set(err, ERR_STALE_WRITE, "if_match needs a file, but not even its directory exists");
         return err_field(err, "if_match");
@@ -89,7 +100,9 @@ static int open_target(struct writer *writer, struct err *err)
 static int describe(const struct writer *writer, struct buf *answer, struct err *err)
 {
     char path[PATH_MAX + NAME_MAX + 2];
-    if (confine_path_of(writer->replace.target_fd, path, PATH_MAX, err) != 0)
+    if (writer->request->at_once)
+        memcpy(path, writer->dir_path, strlen(writer->dir_path) + 1);
+    else if (confine_path_of(writer->replace.target_fd, path, PATH_MAX, err) != 0)
         return -1;
     size_t len = strlen(path);
     if (len > 1)
@@ -223,7 +236,10 @@ static int write_once(struct writer *writer, struct buf *answer, struct err *err
 {
     writer->made_fd = -1;
     replace_init(&writer->replace, -1, "");
-    parents_lock();
+    if (!writer->request->at_once)
+        parents_lock();
+    else if (!parents_try_lock())
+        return -1;
     int result = open_target(writer, err);
     parents_unlock();
     if (result == 0 && writer->request->edits)
@@ -250,27 +266,43 @@ static int write_decoded(struct writer *writer, struct buf *answer, struct err *
     return err_set(err, ERR_BUSY, "the file was made and removed all the while, try again");
 }
 
-int file_write(const struct confine *confine, const struct file_write *request, struct buf *answer, bool *out_created,
-               struct err *err)
+static int write_encoded(struct writer *writer, struct buf *answer, struct err *err)
 {
-    struct writer writer = {.confine = confine, .request = request};
+    const struct file_write *request = writer->request;
     struct buf decoded;
     if (check_request(request, err) != 0)
         return -1;
-    writer.content = request->content;
-    writer.content_len = request->content_len;
+    writer->content = request->content;
+    writer->content_len = request->content_len;
     buf_init(&decoded, request->content_len);
     int result = 0;
     if (request->base64) {
         result = base64_decode(&decoded, request->content, request->content_len);
         if (result != 0)
             refuse(err, "content", "not base64 (the standard alphabet, with padding, without line breaks)");
-        writer.content = decoded.data;
-        writer.content_len = decoded.len;
+        writer->content = decoded.data;
+        writer->content_len = decoded.len;
     }
     if (result == 0)
-        result = write_decoded(&writer, answer, err);
+        result = write_decoded(writer, answer, err);
     buf_deinit(&decoded);
+    return result;
+}
+
+int file_write(const struct confine *confine, const struct file_write *request, struct buf *answer, bool *out_created,
+               struct err *err)
+{
+    struct writer writer; /* not cleared: it holds paths */
+    writer.confine = confine;
+    writer.request = request;
+    writer.created = false;
+    if (request->at_once && (!request->content || request->append || request->content_len > AT_ONCE_MAX_BYTES))
+        return 1;
+    int result = write_encoded(&writer, answer, err);
     *out_created = writer.created;
+    if (result != 0 && request->at_once) {
+        buf_reset(answer);
+        return 1;
+    }
     return result;
 }

@@ -18,6 +18,11 @@ void parents_lock(void)
     pthread_mutex_lock(&changing);
 }
 
+bool parents_try_lock(void)
+{
+    return pthread_mutex_trylock(&changing) == 0;
+}
+
 void parents_unlock(void)
 {
     pthread_mutex_unlock(&changing);

@@ -4,11 +4,13 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Held while missing directories are made, used and perhaps taken back, and while a target's directory is looked up and
  * gets its first file: so nobody meets a directory that another one is about to remove. */
 void parents_lock(void);
+bool parents_try_lock(void); /* false where it is held: never waits */
 void parents_unlock(void);
 
 /* Makes "a/b/c" below dir_fd, mode 0777 less umask; what stands there already is used. The last one, O_PATH, the

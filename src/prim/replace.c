@@ -10,15 +10,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { TEMP_TRIES_MAX = 16, LATER_MAX_NS = 100 * 1000 * 1000 };
+enum { AT_ONCE_OLD_MAX_BLOCKS = 1024 * 1024 / 512 }; /* giving the pages of more than 1 MiB back takes its time */
 
 static pthread_once_t umask_once = PTHREAD_ONCE_INIT;
 static mode_t process_umask = 022;
@@ -81,20 +80,17 @@ int replace_look(struct replace *r, struct err *err)
         return err_set(err, ERR_NOT_A_REGULAR_FILE, "the target is a FIFO, socket or device: %.100s", r->name);
     if (r->exists && !r->overwrite)
         return err_set(err, ERR_ALREADY_EXISTS, "%.100s exists; overwrite=true replaces it", r->name);
+    if (r->exists && r->at_once && r->old.st_blocks > AT_ONCE_OLD_MAX_BLOCKS)
+        return err_set(err, ERR_BUSY, "%.100s is large", r->name);
     return r->if_match ? check_if_match(r, err) : 0;
-}
-
-/* What is in memory only cannot be stored any better. */
-static bool is_in_memory(int fd)
-{
-    struct statfs found;
-    return fstatfs(fd, &found) == 0 && (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC);
 }
 
 int replace_open(struct replace *r, struct err *err)
 {
-    if (confine_is_kernel_fs(r->dir_fd))
+    enum confine_fs fs = r->at_once ? CONFINE_FS_MEMORY : confine_fs_of(r->dir_fd);
+    if (fs == CONFINE_FS_KERNEL)
         return err_set(err, ERR_NOT_A_REGULAR_FILE, "files of /proc and /sys are not written: %.100s", r->name);
+    r->in_memory = fs == CONFINE_FS_MEMORY;
     for (int tries = 0; tries < TEMP_TRIES_MAX; tries++) {
         size_t len = (size_t)snprintf(r->temp, sizeof(r->temp), ".abx-");
         secret_random_hex(r->temp + len, 8);
@@ -134,7 +130,10 @@ int replace_write(struct replace *r, const void *bytes, size_t len, struct err *
 
 int replace_lock(struct replace *r, struct err *err)
 {
-    return r->lock.held ? 0 : file_lock_take(&r->lock, r->target_fd, r->name, err);
+    if (r->lock.held)
+        return 0;
+    return r->at_once ? file_lock_try(&r->lock, r->target_fd, r->name, err)
+                      : file_lock_take(&r->lock, r->target_fd, r->name, err);
 }
 
 static int check_old(struct replace *r, int fd, struct err *err)
@@ -161,15 +160,6 @@ int replace_open_old(struct replace *r, int flags, struct err *err)
     return -1;
 }
 
-static void keep_xattrs(struct replace *r)
-{
-    int old_fd = openat(r->target_fd, r->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (old_fd < 0)
-        return;
-    xattrs_copy(old_fd, r->fd);
-    close(old_fd);
-}
-
 static int keep_what_was(struct replace *r, const struct stat *written, int mode, struct err *err)
 {
     mode_t wanted = mode >= 0 ? (mode_t)mode : r->old.st_mode & 07777;
@@ -183,7 +173,7 @@ static int keep_what_was(struct replace *r, const struct stat *written, int mode
         return err_set(err, ERR_PERMISSION_DENIED,
                        "%.100s belongs to another user or group, which the server cannot keep", r->name);
     if (r->exists)
-        keep_xattrs(r);
+        xattrs_copy_entry(r->target_fd, r->name, r->fd);
     return fchmod(r->fd, wanted) == 0 ? 0 : system_err(err, "set the mode of", r->name);
 }
 
@@ -209,7 +199,7 @@ int replace_finish(struct replace *r, int mode, bool durable, struct err *err)
         return err_set(err, ERR_INTERNAL, "the stored size of %.100s is not what was written", r->name);
     if (keep_what_was(r, &written, mode, err) != 0 || (r->later && set_later(r, &written, err) != 0))
         return -1;
-    return !durable || fsync(r->fd) == 0 ? 0 : system_err(err, "store", r->name);
+    return !durable || r->in_memory || fsync(r->fd) == 0 ? 0 : system_err(err, "store", r->name);
 }
 
 int replace_close(struct replace *r, struct err *err)
@@ -270,7 +260,7 @@ static int commit_locked(struct replace *r, int mode, bool durable, bool *out_cr
         return -1;
     if (rename_locked(r, out_created, err) != 0)
         return -1;
-    if (durable && !is_in_memory(r->target_fd))
+    if (durable && !r->in_memory)
         replace_sync_dir(r->target_fd);
     return 0;
 }

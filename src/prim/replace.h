@@ -22,12 +22,14 @@ struct replace {
     bool overwrite;
     const char *if_match; /* borrowed: the etag that the target must have, "*": it must exist; NULL: as it may be */
     bool later;           /* the new file's modification time is past the old one's, so that no etag comes twice */
+    bool at_once;         /* dir_fd is in memory; ERR_BUSY rather than to wait for a writer or to free what is large */
     bool exists;          /* what stood there when replace_look was last called, and its state */
     struct stat old;
     int64_t size; /* what the file must hold at the end; replace_write counts it. -1: not checked */
     struct stat
-        now;       /* the new file after its rename, where fd was still open: not without durable, nor after a close */
-    bool has_temp; /* the temporary name stands on the disk */
+        now;        /* the new file after its rename, where fd was still open: not without durable, nor after a close */
+    bool has_temp;  /* the temporary name stands on the disk */
+    bool in_memory; /* there is no disk below, so nothing is fsynced; known from replace_open on */
     struct file_lock lock;
     char temp[REPLACE_TEMP_NAME_LEN + 1];
     char name[NAME_MAX + 1];

@@ -272,7 +272,13 @@ static void test_links_to_procfs(void **state)
 
 static int open_cached(struct tree *tree, const char *path, char out_path[PATH_MAX])
 {
-    return confine_open_cached(tree->confine, path, strlen(path), out_path);
+    struct stat found, opened;
+    int fd = confine_open_cached(tree->confine, path, strlen(path), out_path, &found);
+    if (fd >= 0) {
+        assert_int_equal(fstat(fd, &opened), 0);
+        assert_int_equal(found.st_ino, opened.st_ino);
+    }
+    return fd;
 }
 
 /* What is in memory opens at once; of anything else nothing is known, touched or waited for. */
@@ -292,7 +298,8 @@ static void test_cached(void **state)
     assert_int_equal(symlink("d", tree_path(tree, "ws/ld")), 0);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         assert_int_equal(open_cached(tree, others[i], path), -1);
-    assert_int_equal(confine_open_cached(tree->confine, "f\0", 2, path), -1);
+    struct stat found;
+    assert_int_equal(confine_open_cached(tree->confine, "f\0", 2, path, &found), -1);
     snprintf(absolute, sizeof(absolute), "%s/d/f", tree->base);
     int fd = open_cached(tree, "d/f", path);
     if (fd < 0 && tree->walk)

@@ -13,14 +13,17 @@
 #include "prim/confine.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 struct tree {
@@ -107,9 +110,22 @@ static inline int tree_count(const struct tree *tree, const char *name)
     return count - 2;
 }
 
+static const char *tree_root = "/tmp";
+
+/* From here on trees stand in memory; false where this machine has no place for that. */
+static inline bool tree_use_memory(void)
+{
+    struct statfs found;
+    tree_root = "/dev/shm";
+    bool is_memory = statfs(tree_root, &found) == 0 && found.f_type == TMPFS_MAGIC && access(tree_root, W_OK) == 0;
+    if (!is_memory)
+        printf("NOT RUN: %s: /dev/shm is no tmpfs to write to\n", program_invocation_short_name);
+    return is_memory;
+}
+
 static inline void tree_make(struct tree *tree)
 {
-    snprintf(tree->top, sizeof(tree->top), "/tmp/abx-test-XXXXXX");
+    snprintf(tree->top, sizeof(tree->top), "%s/abx-test-XXXXXX", tree_root);
     assert_non_null(mkdtemp(tree->top));
     chmod(tree->top, 0755);
     snprintf(tree->base, sizeof(tree->base), "%s/ws", tree->top);
