@@ -199,8 +199,14 @@ enum MHD_Result http_connection_on_access(void *cls, struct MHD_Connection *mhd,
         if (connection->has_body)
             exchange_end(connection->exchange);
     }
-    if (connection->answered)
+    if (connection->answered) {
+        bool first = !connection->lingered;
+
+        connection->lingered = true;
+        if (first && http_pump_gathers(connection->listener->pump))
+            return MHD_YES;
         return http_reply_queue(connection, closes(connection));
+    }
     /* Suspending and resuming cost three system calls. An answer that is ready in the next turn of the loop does
      * without: libmicrohttpd asks again. */
     if (connection->lingered)

@@ -40,7 +40,7 @@ struct http_connection {
     bool head;     /* the method is HEAD */
     bool answered; /* response is filled */
     bool queued;
-    bool lingered;  /* it had a turn of the loop to become ready without being suspended */
+    bool lingered;  /* libmicrohttpd is asked to come back once: for the answer, or for sending it with others */
     int sending_fd; /* libmicrohttpd's, while a file goes out; else -1 */
     uint64_t discarded_bytes;
     struct response response;

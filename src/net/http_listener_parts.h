@@ -32,6 +32,10 @@ struct http_pump *http_pump_new(struct loop *loop, struct MHD_Daemon *daemon);
 void http_pump_wake(struct http_pump *pump);
 /* Called within a run: the next one comes in the next turn of the loop, after all that is due in it. */
 void http_pump_linger(struct http_pump *pump);
+/* Called within a run, once for each answer that is ready at once: whether it is to be held back until the next run,
+ * which follows. Under load the requests of a turn are all read before the first answer is sent: one that goes out at
+ * once wakes the client for itself alone. */
+bool http_pump_gathers(struct http_pump *pump);
 void http_pump_free(struct http_pump *pump);
 
 /* Connections that come, go and wait; see http_watch.c. */

@@ -4,13 +4,20 @@
 #include <stdlib.h>
 #include <uv.h>
 
-/* More runs in one turn would starve timers and processes under load. */
-enum { RUNS_MAX = 4, HANDLES = 4 };
+enum {
+    /* More runs in one turn would starve timers and processes under load. */
+    RUNS_MAX = 4,
+    /* So many answers in a turn, and the next turn holds its own back. */
+    GATHER_FROM = 4,
+    HANDLES = 4,
+};
 
 struct http_pump {
     struct MHD_Daemon *daemon;
     bool due; /* there is work for libmicrohttpd */
     bool lingers;
+    bool gathers;
+    unsigned answers; /* that were ready at once, in this turn */
     uv_poll_t poll;
     uv_check_t check;
     uv_idle_t idle; /* keeps the loop from blocking while work is due */
@@ -27,6 +34,12 @@ void http_pump_wake(struct http_pump *pump)
 {
     pump->due = true;
     uv_idle_start(&pump->idle, on_idle);
+}
+
+bool http_pump_gathers(struct http_pump *pump)
+{
+    pump->answers++;
+    return pump->gathers;
 }
 
 void http_pump_linger(struct http_pump *pump)
@@ -54,6 +67,8 @@ static void on_check(uv_check_t *check)
         MHD_run(pump->daemon);
         waits = MHD_get_timeout(pump->daemon, &wait_ms);
     }
+    pump->gathers = pump->answers >= GATHER_FROM;
+    pump->answers = 0;
     if (waits == MHD_YES && wait_ms == 0)
         http_pump_wake(pump);
     if (!pump->due)

@@ -83,8 +83,14 @@ static struct MHD_Response *make(struct http_connection *connection)
 /* Headers that only the library may set; it refuses them, and a handler that does so should not lose its answer. */
 static bool is_ours(const char *name)
 {
-    return strcasecmp(name, "Content-Length") == 0 || strcasecmp(name, "Transfer-Encoding") == 0 ||
-           strcasecmp(name, "Connection") == 0;
+    static const char *const ours[] = {"Content-Length", "Transfer-Encoding", "Connection"};
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+        if (strlen(ours[i]) == len && strcasecmp(name, ours[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 enum MHD_Result http_reply_queue(struct http_connection *connection, bool close)

@@ -34,6 +34,31 @@ describe("GET /health", function()
     end
   end)
 
+  it("answers many connections that ask at the same time, again and again, each with its own answer", function()
+    local conns <close> = setmetatable({}, { __close = function(list)
+      for _, conn in ipairs(list) do
+        conn:close()
+      end
+    end })
+    for i = 1, 24 do
+      conns[i] = abxd:connect()
+    end
+    local seen = {}
+    for round = 1, 10 do
+      for i, conn in ipairs(conns) do
+        conn:send(("%s /health HTTP/1.1\r\nHost: localhost\r\n\r\n"):format((i + round) % 3 == 0 and "HEAD" or "GET"))
+      end
+      for i, conn in ipairs(conns) do
+        local is_head = (i + round) % 3 == 0
+        local answer = conn:read_response(is_head and "HEAD" or "GET")
+        assert.equal(200, answer.status)
+        assert.equal(not is_head, answer.body:find('"status":"ok"', 1, true) ~= nil)
+        assert.is_nil(seen[answer.headers["x-request-id"]])
+        seen[answer.headers["x-request-id"]] = true
+      end
+    end
+  end)
+
   it("answers HEAD with the same headers and no body", function()
     local get, head = abxd:get("/health"), abxd:request("HEAD", "/health")
     assert.equal(200, head.status)
