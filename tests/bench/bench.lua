@@ -34,7 +34,7 @@ function M.start_abxd(tables, base_dir, free)
 end
 
 --- CPU seconds that a process has used.
-local function cpu_s(pid)
+function M.cpu_s(pid)
   local fields = {}
   for field in files.read(("/proc/%d/stat"):format(pid)):match("%) (.*)"):gmatch("%S+") do
     fields[#fields + 1] = field
@@ -44,7 +44,7 @@ end
 
 --- Requests a second, and CPU for each. script: a file for wrk that makes other requests than GET.
 function M.rate(side, target, connections, script)
-  local before = cpu_s(side.pid)
+  local before = M.cpu_s(side.pid)
   local argv = { "wrk", "-t1", "-c" .. connections, "-d" .. M.WRK_SECONDS .. "s" }
   if script then
     table.move({ "-s", script }, 1, 2, #argv + 1, argv)
@@ -53,7 +53,7 @@ function M.rate(side, target, connections, script)
   local out = M.client(argv)
   assert(not out:find("Non-2xx", 1, true), out)
   local requests = M.number_of(out, "(%d+) requests in")
-  return { per_s = M.number_of(out, "Requests/sec:%s*([%d.]+)"), cpu_us = (cpu_s(side.pid) - before) / requests * 1e6 }
+  return { per_s = M.number_of(out, "Requests/sec:%s*([%d.]+)"), cpu_us = (M.cpu_s(side.pid) - before) / requests * 1e6 }
 end
 
 local samples = {}

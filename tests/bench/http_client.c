@@ -1,7 +1,8 @@
 /* A small HTTP client that costs little itself, for what wrk does not measure; run by script/bench against both sides.
- *   http_client latency PORT COUNT METHOD TARGET BODY   the same request on one connection; median microseconds
- *   http_client transfer PORT METHOD TARGET BODY        one request, its answer thrown away; status, bytes and seconds
- * A BODY of @MIB stands for so many MiB of zeros; any other is sent as JSON. */
+ *   http_client latency PORT COUNT METHOD TARGET BODY [PAUSE_US]   the same request on one connection, with a pause
+ * after each answer; microseconds: median, 99th percentile http_client transfer PORT METHOD TARGET BODY   one request,
+ * its answer thrown away; status, bytes and seconds A BODY of @MIB stands for so many MiB of zeros; any other is sent
+ * as JSON. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -91,7 +92,7 @@ static void read_answer(int fd)
         if (end != NULL)
             want = (size_t)(end + 4 - buffer) + strtoul(length + strlen("\r\nContent-Length:"), NULL, 10);
     } while (want == 0 || have < want);
-    if (strncmp(buffer, "HTTP/1.1 200", 12) != 0) {
+    if (strncmp(buffer, "HTTP/1.1 20", 11) != 0) {
         errno = EPROTO;
         fail(buffer);
     }
@@ -103,7 +104,8 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static void measure_latency(const char *port, size_t count, const char *method, const char *target, const char *body)
+static void measure_latency(const char *port, size_t count, const char *method, const char *target, const char *body,
+                            useconds_t pause_us)
 {
     char request[4096];
     size_t len = write_head(request, sizeof(request) - strlen(body), port, method, target, body, "keep-alive");
@@ -118,10 +120,12 @@ static void measure_latency(const char *port, size_t count, const char *method, 
         send_all(fd, request, len);
         read_answer(fd);
         times[i] = now_us() - begin;
+        if (pause_us > 0)
+            usleep(pause_us);
     }
     close(fd);
     qsort(times, count, sizeof(*times), compare);
-    printf("%.1f\n", times[count / 2]);
+    printf("%.1f %.1f\n", times[count / 2], times[count * 99 / 100]);
     free(times);
 }
 
@@ -156,12 +160,13 @@ static void measure_transfer(const char *port, const char *method, const char *t
 
 int main(int argc, char **argv)
 {
-    if (argc == 7 && strcmp(argv[1], "latency") == 0) {
-        measure_latency(argv[2], strtoul(argv[3], NULL, 10), argv[4], argv[5], argv[6]);
+    if ((argc == 7 || argc == 8) && strcmp(argv[1], "latency") == 0) {
+        useconds_t pause_us = argc == 8 ? (useconds_t)strtoul(argv[7], NULL, 10) : 0;
+        measure_latency(argv[2], strtoul(argv[3], NULL, 10), argv[4], argv[5], argv[6], pause_us);
     } else if (argc == 6 && strcmp(argv[1], "transfer") == 0) {
         measure_transfer(argv[2], argv[3], argv[4], argv[5]);
     } else {
-        fprintf(stderr, "usage: http_client latency PORT COUNT METHOD TARGET BODY\n"
+        fprintf(stderr, "usage: http_client latency PORT COUNT METHOD TARGET BODY [PAUSE_US]\n"
                         "       http_client transfer PORT METHOD TARGET BODY\n");
         return 2;
     }

@@ -94,7 +94,7 @@ local function peak_mib(pid)
 end
 
 local function latency_us(side, method, target, body)
-  return tonumber(client { TOOLS .. "http_client", "latency", side.port, SPAWNS, method, target, body })
+  return number_of(client { TOOLS .. "http_client", "latency", side.port, SPAWNS, method, target, body }, "([%d.]+)")
 end
 
 --- MiB a second of one transfer of that many MiB, and how far it pushed up the server's peak of memory.

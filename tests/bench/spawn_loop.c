@@ -1,5 +1,7 @@
-/* The floor for POST /shell: posix_spawn and waitpid of `/bin/bash -c true`, one after another, with its output read
- * from a pipe. Prints the median in microseconds; run by script/bench. */
+/* The floor for starting programs; run by script/bench. Prints the median in microseconds of
+ *   spawn_loop COUNT         posix_spawn and waitpid of `/bin/bash -c true`, with its output read from a pipe
+ *   spawn_loop COUNT start   posix_spawn of /bin/true alone, with a pipe made for its output
+ * one after another. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -31,10 +33,10 @@ static void fail(const char *what, int error)
     exit(1);
 }
 
-static double run_once(char *const argv[])
+static double run_once(char *const argv[], int start_only)
 {
     int pipe_fds[2];
-    double begin = now_us();
+    double begin = now_us(), started;
     if (pipe2(pipe_fds, O_CLOEXEC) < 0)
         fail("pipe2", errno);
     posix_spawn_file_actions_t actions;
@@ -45,6 +47,7 @@ static double run_once(char *const argv[])
     if (error != 0)
         fail(argv[0], error);
     posix_spawn_file_actions_destroy(&actions);
+    started = now_us();
     close(pipe_fds[1]);
     char output[4096];
     while (read(pipe_fds[0], output, sizeof(output)) > 0)
@@ -53,7 +56,7 @@ static double run_once(char *const argv[])
     int status;
     if (waitpid(pid, &status, 0) < 0)
         fail("waitpid", errno);
-    return now_us() - begin;
+    return (start_only ? started : now_us()) - begin;
 }
 
 int main(int argc, char **argv)
@@ -62,9 +65,10 @@ int main(int argc, char **argv)
     double *times = calloc(count + 1, sizeof(*times));
     if (times == NULL || count == 0)
         fail("usage: spawn_loop COUNT", EINVAL);
-    char *const command[] = {"/bin/bash", "-c", "true", NULL};
+    int start_only = argc > 2 && strcmp(argv[2], "start") == 0;
+    char *const shell[] = {"/bin/bash", "-c", "true", NULL}, *const program[] = {"/bin/true", NULL};
     for (size_t i = 0; i < count; i++)
-        times[i] = run_once(command);
+        times[i] = run_once(start_only ? program : shell, start_only);
     qsort(times, count, sizeof(*times), compare);
     printf("%.1f\n", times[count / 2]);
     free(times);
