@@ -17,7 +17,7 @@ return {
   -- enabled_groups = nil,         -- exactly these, with core ({}: core alone); unless set: commands, file_ops, process, system,
                                    -- terminal
   -- disabled_groups = {},         -- take these away; core is always on
-  -- packs = { "openapi" },        -- files of lua/packs to load
+  -- packs = { "openapi", "extras" }, -- files of lua/packs to load
 
   -- lua_dir = nil,                -- holds groups, routes, packs; unless set, the one beside the program
   -- commands = nil,               -- the registered commands; unless set, commands.lua beside this file

@@ -60,7 +60,8 @@ P.boolean = maker("boolean", {})
 P.path = maker("path", {})
 P.array = maker("array", { of = "items", min = "min", max = "max" })
 P.map = maker("map", { of = "items", min = "min", max = "max" })
-P.object = maker("object", { fields = "fields", order = "order" })
+--- `also`: the media type that an answer has instead of JSON where the request asks for it.
+P.object = maker("object", { fields = "fields", order = "order", also = "media" })
 --- Answers only. Without `media` the answer has no body.
 P.bytes = maker("bytes", { media = "media" })
 P.events = maker("events", {})

@@ -79,7 +79,11 @@ local function answer_content(returns)
   elseif returns.type == "bytes" then
     return returns.media and { [returns.media] = { schema = {} } }
   end
-  return { ["application/json"] = { schema = schema.of(returns, true) } }
+  local content = { ["application/json"] = { schema = schema.of(returns, true) } }
+  if returns.media then
+    content[returns.media] = { schema = { type = "string" } }
+  end
+  return content
 end
 
 local function responses_of(route)
@@ -231,7 +235,7 @@ local function document()
       title = "abxd",
       version = server.version,
       summary = "A workspace over HTTP",
-      description = "Shell commands, registered commands and files, below one base directory.",
+      description = "Commands, processes, files below one base directory, and the machine.",
       license = { name = "See the distribution", identifier = "LicenseRef-abxd" },
     },
     servers = { { url = "/", description = "this server" } },

@@ -34,7 +34,8 @@ local SHELL_PARAMS = P.merge(spawn.fields { timeout_ms = 120000 }, {
   encoding = P.choice { "utf-8", "base64", doc = "of the output in the answer" },
   wait_ms = P.integer {
     min = 0, max = WAIT_MAX_MS,
-    doc = "answer after that long with running: true, or end the stream of events; the run goes on in the process table",
+    doc = "answer after that long with running: true, or end the stream of events; the run goes on,"
+      .. " and /processes/{id}/output has the rest",
   },
   on_disconnect = P.choice { "kill", "continue", doc = "what becomes of the run when the client leaves" },
 })

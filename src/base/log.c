@@ -22,6 +22,8 @@ static const char *const level_names[] = {"debug", "info", "warn", "error", "off
 static atomic_int level_least = LOG_LEVEL_INFO;
 static atomic_bool as_json = true;
 
+static int (*mask_message)(struct buf *out, const char *text, size_t len);
+
 static pthread_mutex_t secrets_lock = PTHREAD_MUTEX_INITIALIZER;
 static char **secrets;
 static size_t secret_count;
@@ -70,6 +72,11 @@ void log_hide(const char *secret)
         secrets[secret_count++] = copy;
     }
     pthread_mutex_unlock(&secrets_lock);
+}
+
+void log_mask_with(int (*mask)(struct buf *out, const char *text, size_t len))
+{
+    mask_message = mask;
 }
 
 bool log_enabled(enum log_level level)
@@ -123,6 +130,20 @@ static int append_text(struct buf *line, const char *key, char *value)
     if (!as_json)
         return buf_append_text(line, " ") || append_lines(line, value, len);
     return buf_printf(line, ",\"%s\":", key) || json_write_string(line, value, len);
+}
+
+/* Masked as a whole, before it is cut. What cannot be masked is not written. */
+static int append_message(struct buf *line, char *message)
+{
+    struct buf masked;
+    if (mask_message == NULL)
+        return append_text(line, "msg", message);
+    buf_init(&masked, SIZE_MAX);
+    int failed = mask_message(&masked, message, strlen(message)) || buf_append(&masked, "", 1);
+    if (failed == 0)
+        failed = append_text(line, "msg", masked.data);
+    buf_deinit(&masked);
+    return failed;
 }
 
 static int append_short(struct buf *line, const char *key, const char *value)
@@ -206,7 +227,7 @@ void log_write(enum log_level level, const char *area, const struct log_context 
     buf_init(&line, LOG_LINE_MAX_BYTES);
     if (append_start(&line, level) == 0 && append_short(&line, "area", area) == 0 &&
         append_short(&line, "request_id", who ? who->request_id : NULL) == 0 &&
-        append_short(&line, "route", who ? who->route : NULL) == 0 && append_text(&line, "msg", message) == 0 &&
+        append_short(&line, "route", who ? who->route : NULL) == 0 && append_message(&line, message) == 0 &&
         buf_append_text(&line, as_json ? "}\n" : "\n") == 0) {
         emit(&line);
     }

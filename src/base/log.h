@@ -2,6 +2,7 @@
 #ifndef ABX_BASE_LOG_H
 #define ABX_BASE_LOG_H
 
+#include "base/buf.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -20,6 +21,9 @@ int log_level_parse(const char *name, enum log_level *out_level) ABX_MUST_USE;
 /* Every later occurrence of this text in a line becomes "***"; copied; shorter than 4 bytes is ignored. NULL forgets.
  */
 void log_hide(const char *secret);
+/* Every message goes through this before it is written: it appends the text with what is secret in it hidden (0, or
+ * -1). Set once, before other threads log; it is called from any. NULL (as at first): messages stay as they are. */
+void log_mask_with(int (*mask)(struct buf *out, const char *text, size_t len));
 bool log_enabled(enum log_level level);
 
 /* One line {"ts","level","area","request_id","route","msg"}; a message is cut at 4 KiB. As text, a line break in the

@@ -3,12 +3,17 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <time.h>
+#include <unistd.h>
 #include <uv.h>
 
-enum { TURN_MAX_MS = 100 };
+enum { TURN_MAX_MS = 100, READY_MAX = 256 };
 
 struct loop {
     uv_loop_t uv;
@@ -22,16 +27,19 @@ struct loop {
     bool in_timers;    /* run_timers arms it at its end */
     struct loop_defer overdue;
     struct list defers;
+    int epoll; /* of the watches */
+    uv_poll_t poll;
+    struct epoll_event ready[READY_MAX]; /* those that are being told; without data where it was freed meanwhile */
+    size_t ready_count;
     struct list watches;
     size_t watch_count, job_count;
+    uv_work_t first_work;
 };
 
 struct loop_fd {
-    uv_poll_t poll;
     struct loop *loop;
     struct list node;
-    int events;
-    bool stopped; /* by libuv, on an error condition */
+    int fd, events;
     loop_fd_fn fn;
     void *ctx;
 };
@@ -198,74 +206,99 @@ void loop_defer_stop(struct loop_defer *defer)
 
 /* --- descriptors */
 
-static void on_poll(uv_poll_t *handle, int status, int events)
+/* All in one epoll set of our own, which libuv watches: uv_poll would cost each of them six system calls more. */
+static int control(struct loop_fd *watch, int operation, int events)
 {
-    struct loop_fd *watch = handle->data;
-    int happened = 0;
-    if (status < 0) {
-        /* EPOLLERR. Everything that was asked for is "ready", read or write will fail; level-triggered like all else.
-         */
-        watch->stopped = true;
-        watch->fn(watch->ctx, watch->events);
-        if (!uv_is_closing((uv_handle_t *)handle) && watch->stopped)
-            loop_fd_set(watch, watch->events);
-        return;
-    }
-    happened |= events & UV_READABLE ? LOOP_READABLE : 0;
-    happened |= events & UV_WRITABLE ? LOOP_WRITABLE : 0;
-    happened |= events & UV_DISCONNECT ? LOOP_HANGUP : 0;
-    watch->fn(watch->ctx, happened);
+    struct epoll_event event = {.data.ptr = watch};
+    event.events |= events & LOOP_READABLE ? EPOLLIN : 0;
+    event.events |= events & LOOP_WRITABLE ? EPOLLOUT : 0;
+    event.events |= events & LOOP_HANGUP ? EPOLLRDHUP : 0;
+    return epoll_ctl(watch->loop->epoll, operation, watch->fd, &event);
 }
 
-static void on_fd_closed(uv_handle_t *handle)
+static int happened(const struct loop_fd *watch, uint32_t events)
 {
-    free(handle->data);
+    /* Everything that was asked for is "ready" then: read or write tells what it is. */
+    if (events & (EPOLLERR | EPOLLHUP))
+        return watch->events;
+    return (events & EPOLLIN ? LOOP_READABLE : 0) | (events & EPOLLOUT ? LOOP_WRITABLE : 0) |
+           (events & EPOLLRDHUP ? LOOP_HANGUP : 0);
+}
+
+static void on_ready(uv_poll_t *handle, int status, int events)
+{
+    struct loop *loop = handle->data;
+    struct epoll_event *ready = loop->ready;
+    (void)status, (void)events;
+    int count = epoll_wait(loop->epoll, ready, READY_MAX, 0);
+    loop->ready_count = count > 0 ? (size_t)count : 0;
+    for (size_t i = 0; i < loop->ready_count; i++) {
+        struct loop_fd *watch = ready[i].data.ptr;
+        /* A callback may have freed it, paused it, or asked for something else. */
+        int wanted = watch != NULL ? happened(watch, ready[i].events) & watch->events : 0;
+        if (wanted != 0)
+            watch->fn(watch->ctx, wanted);
+    }
+    loop->ready_count = 0;
+}
+
+static int watch_epoll(struct loop *loop)
+{
+    loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (loop->epoll < 0 || uv_poll_init(&loop->uv, &loop->poll, loop->epoll) < 0)
+        return -1;
+    loop->poll.data = loop;
+    return uv_poll_start(&loop->poll, UV_READABLE, on_ready);
 }
 
 struct loop_fd *loop_fd_new(struct loop *loop, int fd, int events, loop_fd_fn fn, void *ctx)
 {
-    struct loop_fd *watch = calloc(1, sizeof *watch);
+    struct loop_fd *watch = malloc(sizeof *watch);
     if (!watch)
         return NULL;
-    int rc = uv_poll_init(&loop->uv, &watch->poll, fd);
-    if (rc < 0) {
-        free(watch); /* uv_poll_init has registered nothing when it fails */
-        errno = -rc;
+    *watch = (struct loop_fd){.loop = loop, .fd = fd, .events = events, .fn = fn, .ctx = ctx};
+    int flags = fcntl(fd, F_GETFL);
+    if ((!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) ||
+        control(watch, EPOLL_CTL_ADD, events) != 0) {
+        int error = errno;
+        free(watch);
+        errno = error;
         return NULL;
     }
-    watch->poll.data = watch;
-    watch->loop = loop;
-    watch->fn = fn;
-    watch->ctx = ctx;
+    if (events == 0) /* added all the same: that tells what cannot be watched; an end would be reported, though */
+        control(watch, EPOLL_CTL_DEL, 0);
     list_append(&loop->watches, &watch->node);
     loop->watch_count++;
-    loop_fd_set(watch, events);
     return watch;
 }
 
 void loop_fd_set(struct loop_fd *watch, int events)
 {
-    int wanted = 0;
-    if (events == watch->events && !watch->stopped)
+    if (events == watch->events)
         return;
-    wanted |= events & LOOP_READABLE ? UV_READABLE : 0;
-    wanted |= events & LOOP_WRITABLE ? UV_WRITABLE : 0;
-    wanted |= events & LOOP_HANGUP ? UV_DISCONNECT : 0;
-    int rc = uv_poll_start(&watch->poll, wanted, on_poll); /* with 0 it stops */
-    assert(rc == 0 && "two watches on one descriptor");
-    (void)rc;
+    int failed = control(watch,
+                         events == 0          ? EPOLL_CTL_DEL
+                         : watch->events == 0 ? EPOLL_CTL_ADD
+                                              : EPOLL_CTL_MOD,
+                         events);
+    assert(failed == 0 && "two watches on one descriptor");
+    (void)failed;
     watch->events = events;
-    watch->stopped = false;
 }
 
 void loop_fd_free(struct loop_fd *watch)
 {
     if (!watch)
         return;
-    /* uv_close stops the handle, takes the descriptor out of epoll at once, and forgets events of the current batch. */
-    uv_close((uv_handle_t *)&watch->poll, on_fd_closed);
+    struct loop *loop = watch->loop;
+    if (watch->events != 0)
+        control(watch, EPOLL_CTL_DEL, 0);
+    for (size_t i = 0; i < loop->ready_count; i++)
+        if (loop->ready[i].data.ptr == watch)
+            loop->ready[i].data.ptr = NULL;
     list_remove(&watch->node);
-    watch->loop->watch_count--;
+    loop->watch_count--;
+    free(watch);
 }
 
 /* --- jobs */
@@ -307,6 +340,24 @@ size_t loop_jobs_running(const struct loop *loop)
 
 /* --- the loop itself */
 
+static void on_first_work(uv_work_t *work)
+{
+    (void)work;
+}
+
+/* All threads of libuv start with its first job, and where one cannot it aborts: better at the start than in the middle
+ * of work, with a limit of processes reached. Signals are the loop's: a thread that does not block SIGCHLD would take
+ * it and throw it away. */
+static int start_threads(struct loop *loop)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = uv_queue_work(&loop->uv, &loop->first_work, on_first_work, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
 struct loop *loop_new(void)
 {
     struct loop *loop = calloc(1, sizeof *loop);
@@ -321,7 +372,7 @@ struct loop *loop_new(void)
     uv_timer_init(&loop->uv, &loop->timer);
     uv_idle_init(&loop->uv, &loop->idle);
     loop->timer.data = loop->idle.data = loop;
-    if (uv_async_init(&loop->uv, &loop->keepalive, NULL) < 0) {
+    if (watch_epoll(loop) != 0 || uv_async_init(&loop->uv, &loop->keepalive, NULL) < 0 || start_threads(loop) != 0) {
         loop_free(loop);
         return NULL;
     }
@@ -345,6 +396,8 @@ void loop_free(struct loop *loop)
     uv_walk(&loop->uv, on_walk_close, NULL);
     while (uv_loop_close(&loop->uv) == UV_EBUSY)
         uv_run(&loop->uv, UV_RUN_ONCE);
+    if (loop->epoll >= 0)
+        close(loop->epoll);
     free(loop->heap);
     free(loop);
 }

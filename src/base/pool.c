@@ -48,8 +48,8 @@ static struct pool_job *next_job(struct pool *pool)
 static void *run_thread(void *ctx)
 {
     struct pool *pool = ctx;
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid),
-                NICE); /* on Linux a thread has its own: setpriority(2), notes */
+    id_t tid = (id_t)syscall(SYS_gettid); /* on Linux a thread has a priority of its own: setpriority(2), notes */
+    setpriority(PRIO_PROCESS, tid, getpriority(PRIO_PROCESS, tid) + NICE);
     pthread_mutex_lock(&pool->lock);
     for (struct pool_job *job; (job = next_job(pool)) != NULL;) {
         pthread_mutex_unlock(&pool->lock);

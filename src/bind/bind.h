@@ -11,5 +11,7 @@ int bind_server_open(lua_State *L);
 int bind_proc_open(lua_State *L);
 int bind_session_open(lua_State *L);
 int bind_fs_open(lua_State *L);
+int bind_system_open(lua_State *L);
+int bind_env_open(lua_State *L);
 
 #endif

@@ -238,7 +238,7 @@ static struct process *start_helper(const struct host *host, const struct archiv
         .argv = (char *const *)argv,
         .cwd_fd = archive->dir_fd,
         .cwd = archive->dir,
-        .env = process_table_env(host->processes),
+        .env = process_table_own_env(host->processes),
         .stdin_fd = archive->dir_fd,
         .pace = true,
     };

@@ -62,8 +62,10 @@ struct fs_job {
     enum fs_job_place place;
     bool go_on; /* `run` found that this is not work for where it is, did nothing, and runs again at the next place */
 
-    /* Does the work, at that place; appends to answer (its maximum is set). -1 with err; where that names no field, it
-     * is "path". Plain data only: no Lua, no request. */
+    const char *blamed; /* the field of a failure that names none: "path", unless the binding says another or NULL */
+
+    /* Does the work, at that place; appends to answer (its maximum is set). -1 with err. Plain data only: no Lua, no
+     * request. */
     int (*run)(struct fs_job *job, struct err *err);
     /* Frees the struct and all in it; on the loop's thread, once, whatever happened. answer and what follows are not
      * its affair. */

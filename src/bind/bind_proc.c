@@ -1,5 +1,6 @@
 /* abx.proc: starting programs. Everything that comes from a client is checked here: the directory, the environment, the
  * arguments; bind_run has what can be done with a run. */
+#include "bind/bind_proc.h"
 #include "bind/bind.h"
 #include "bind/bind_run.h"
 #include "bind/bind_session.h"
@@ -28,7 +29,8 @@ static char **read_argv(lua_State *L, struct err *err)
     lua_thaw(L, table);
     lua_Unsigned count = lua_rawlen(L, table);
     if (count == 0 || count > ARGS_MAX) {
-        refuse(err, ERR_INVALID_REQUEST, "argv", count == 0 ? "argv needs a program" : "too many arguments");
+        refuse(err, count == 0 ? ERR_INVALID_REQUEST : ERR_PAYLOAD_TOO_LARGE, "argv",
+               count == 0 ? "argv needs a program" : "argv may have at most 65536 words");
         return NULL;
     }
     char **argv = lua_newuserdatauv(L, (count + 1) * sizeof(*argv), 0);
@@ -83,28 +85,26 @@ static int apply_env(lua_State *L, struct env_block *env, struct err *err)
     return 0;
 }
 
-static int make_env(lua_State *L, struct host *host, struct session_turn *turn, struct run *run, struct err *err)
+/* Into spec->env: the server's own block where nothing is changed. */
+static int make_env(lua_State *L, struct host *host, struct session_turn *turn, struct run *run,
+                    struct process_spec *spec, struct err *err)
 {
     const struct env_block *base = process_table_env(host->processes);
+    bool has_env = lua_getfield(L, 1, "env") != LUA_TNIL;
+    spec->env = base;
+    if (turn == NULL && !has_env)
+        return 0;
+    spec->env = &run->env;
     if (base->count > 0 && env_block_inherit(&run->env, base->vars) != 0)
         return err_set(err, ERR_INTERNAL, "out of memory for an environment");
     if (turn != NULL && session_apply_env(turn, &run->env) != 0)
         return err_set(err, ERR_INTERNAL, "out of memory for an environment");
-    int failed = 0;
-    lua_getfield(L, 1, "env");
-    if (!lua_isnil(L, -1))
-        failed = apply_env(L, &run->env, err);
-    return failed; /* what is on the stack goes with the function */
+    return has_env ? apply_env(L, &run->env, err) : 0; /* what is on the stack goes with the function */
 }
 
-/* The caller's directory, else the session's, else the base. */
-static int open_cwd(lua_State *L, struct host *host, struct session_turn *turn, struct err *err)
+static int open_cwd(struct host *host, const char *cwd, size_t len, struct err *err)
 {
-    size_t len = 0;
-    const char *cwd = lua_field_string(L, 1, "cwd", &len);
-    if (cwd == NULL && turn != NULL)
-        return session_cwd(turn, err);
-    int fd = confine_open_dir(host->confine, cwd != NULL ? cwd : "", len, err);
+    int fd = confine_open_dir(host->confine, cwd, len, err);
     if (fd >= 0)
         return fd;
     switch (err->code) {
@@ -120,16 +120,39 @@ static int open_cwd(lua_State *L, struct host *host, struct session_turn *turn, 
     return err_field(err, "cwd");
 }
 
-static const char *const spec_keys[] = {"command", "argv", "cwd",           "env",     "stdin", "timeout_ms",
-                                        "kind",    "tag",  "capture_bytes", "session", "pace",  NULL};
+/* The caller's directory, else the session's, else the base; its name goes to spec->cwd or to name. */
+static int find_cwd(lua_State *L, struct host *host, struct session_turn *turn, struct run *run,
+                    struct process_spec *spec, char name[PATH_MAX], struct err *err)
+{
+    size_t len = 0;
+    const char *cwd = lua_field_string(L, 1, "cwd", &len);
+    spec->cwd = confine_base_dir(host->confine);
+    if (cwd == NULL && turn == NULL) {
+        spec->cwd_fd = confine_base_fd(host->confine);
+        return 0;
+    }
+    run->cwd_fd = spec->cwd_fd = cwd != NULL ? open_cwd(host, cwd, len, err) : session_cwd(turn, err);
+    if (run->cwd_fd < 0)
+        return -1;
+    if (confine_path_of(run->cwd_fd, name, PATH_MAX, err) == 0)
+        spec->cwd = name;
+    return 0;
+}
 
+static const char *const spec_keys[] = {"command",    "argv",       "cwd", "env",           "stdin",
+                                        "timeout_ms", "kind",       "tag", "capture_bytes", "session",
+                                        "pace",       "keep_stdin", NULL};
+
+/* A helper works for the server: it is in no list and forgotten at its end. */
 static enum process_kind read_kind(lua_State *L)
 {
     const char *kind = lua_field_string(L, 1, "kind", NULL);
     if (kind == NULL || strcmp(kind, "process") == 0)
         return PROCESS_PROCESS;
+    if (strcmp(kind, "helper") == 0)
+        return PROCESS_HELPER;
     if (strcmp(kind, "shell") != 0)
-        luaL_error(L, "'kind' must be shell or process, not %s", kind);
+        luaL_error(L, "'kind' must be shell, process or helper, not %s", kind);
     return PROCESS_SHELL;
 }
 
@@ -144,6 +167,7 @@ static void read_spec(lua_State *L, struct process_spec *spec)
     spec->tag = lua_field_string(L, 1, "tag", NULL);
     spec->capture_bytes = (size_t)lua_field_int(L, 1, "capture_bytes", 0, 0, 64 * 1024 * 1024);
     spec->pace = lua_field_bool(L, 1, "pace", false);
+    spec->keep_stdin = lua_field_bool(L, 1, "keep_stdin", false);
 }
 
 /* Leaves run on top of the stack. */
@@ -151,13 +175,10 @@ static int start_run(lua_State *L, struct host *host, struct session_turn *turn,
                      struct run *run, struct err *err)
 {
     int top = lua_gettop(L);
-    run->cwd_fd = spec->cwd_fd = open_cwd(L, host, turn, err);
-    if (run->cwd_fd < 0 || make_env(L, host, turn, run, err) != 0)
+    char cwd[PATH_MAX];
+    if (find_cwd(L, host, turn, run, spec, cwd, err) != 0 || make_env(L, host, turn, run, spec, err) != 0)
         return -1;
     lua_settop(L, top);
-    char cwd[PATH_MAX];
-    spec->cwd = confine_path_of(run->cwd_fd, cwd, sizeof(cwd), err) == 0 ? cwd : confine_base_dir(host->confine);
-    spec->env = &run->env;
     spec->command_prefix = turn != NULL ? session_prologue(turn) : NULL;
     struct process *process = process_start(host->processes, spec, err);
     if (process == NULL)
@@ -171,7 +192,7 @@ static int start_run(lua_State *L, struct host *host, struct session_turn *turn,
 }
 
 /* proc.start{command= | argv={}, cwd=, env={}, stdin=, timeout_ms=, kind="shell"|"process", tag=, capture_bytes=,
- * session=turn, pace=} -> run | nil, code, message, field */
+ * session=turn, pace=, keep_stdin=} -> run | nil, code, message, field */
 static int bind_proc_start(lua_State *L)
 {
     struct host *host = script_host(L);
@@ -205,8 +226,14 @@ static int bind_proc_start(lua_State *L)
 
 int bind_proc_open(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"start", bind_proc_start}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"start", bind_proc_start},       {"list", bind_proc_list},
+        {"describe", bind_proc_describe}, {"signal", bind_proc_signal},
+        {"output", bind_proc_output},     {"follow", bind_proc_follow},
+        {"input", bind_proc_input},       {NULL, NULL},
+    };
     bind_run_open(L);
+    bind_proc_output_open(L);
     luaL_newlib(L, functions);
     return 1;
 }

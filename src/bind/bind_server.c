@@ -59,7 +59,7 @@ static int bind_server_config(lua_State *L)
     lua_createtable(L, 0, 1);
     set_size(L, "timeout_ms", SHELL_TIMEOUT_MS);
     lua_setfield(L, -2, "defaults");
-    lua_pushliteral(L, "walk");
+    lua_pushstring(L, process_table_has_cgroups(host->processes) ? "cgroup" : "walk");
     lua_setfield(L, -2, "process_tree");
     return 1;
 }
@@ -92,5 +92,7 @@ int bind_server_open(lua_State *L)
     lua_setfield(L, -2, "version");
     push_started_at(L, host);
     lua_setfield(L, -2, "started_at");
+    lua_pushinteger(L, getpid());
+    lua_setfield(L, -2, "pid");
     return 1;
 }

@@ -1,4 +1,5 @@
-/* The one pump from a process's rings to a client's event stream: run:stream of bind_proc.
+/* The one pump from a process's rings to a client's event stream: run:stream of bind_run, follow:stream of
+ * bind_proc_output.
  *
  * Output goes from the ring as JSON into one event, and from there into the sink, without passing through Lua. While
  * the sink is full the reader takes nothing, and that slows the program itself down. */
@@ -7,11 +8,11 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "bind/exit_json.h"
 #include "model/sse.h"
-#include "prim/signals.h"
+#include "prim/process_part.h"
 #include "script/bindings.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <lauxlib.h>
 #include <stdio.h>
@@ -68,21 +69,13 @@ static void send_start(struct stream *stream)
 
 static void send_exit(struct stream *stream)
 {
-    struct process_exit exit;
-    char started_at[32], name[SIGNALS_NAME_MAX], quoted[SIGNALS_NAME_MAX + 2] = "null";
-    int running = process_exit(stream->process, &exit);
-    assert(running == 0);
-    (void)running;
-    process_started_at(stream->process, started_at);
-    if (exit.signal != 0) {
-        signals_name(exit.signal, name);
-        snprintf(quoted, sizeof(quoted), "\"%s\"", name);
-    }
-    if (buf_printf(&json,
-                   "{\"exit_code\":%d,\"signal\":%s,\"timed_out\":%s,\"started_at\":\"%s\",\"duration_ms\":%" PRIu64
-                   "}",
-                   exit.exit_code, quoted, exit.timed_out ? "true" : "false", started_at, exit.duration_ms) == 0)
+    int failed = buf_append(&json, "{", 1);
+    failed |= exit_json_append(&json, stream->process);
+    failed |= buf_append(&json, "}", 1);
+    if (failed == 0)
         send(stream, "exit");
+    else
+        stream->over = true;
     stream->complete = !stream->over;
     stream->over = true;
 }
@@ -119,48 +112,30 @@ static void send_chunk(struct stream *stream, enum process_stream which, const c
 
 /* --- the pump */
 
-/* Up to a chunk from offset on, in one piece although it may lie round the end of the ring. */
-static size_t gather(const struct ring *ring, uint64_t offset, uint64_t limit, const char **out_bytes)
+/* The bytes of a part in one piece, although they may lie round the end of the ring. */
+static const char *gather(const struct ring *ring, uint64_t offset, size_t len)
 {
-    size_t wanted = limit - offset < CHUNK_BYTES ? (size_t)(limit - offset) : CHUNK_BYTES;
-    size_t len = ring_peek(ring, offset, out_bytes);
-    if (len >= wanted)
-        return wanted;
-    const char *rest = NULL;
-    memcpy(gathered, *out_bytes, len);
-    ring_peek(ring, offset + len, &rest);
-    memcpy(gathered + len, rest, wanted - len);
-    *out_bytes = gathered;
-    return wanted;
-}
-
-/* Where the output of this stream ends for now; at the program's end for good. */
-static uint64_t limit_of(const struct stream *stream, enum process_stream which)
-{
-    return process_state(stream->process) == PROCESS_DRAINED ? process_exit_end(stream->process, which)
-                                                             : process_ring(stream->process, which)->end;
+    const char *bytes = NULL;
+    if (ring_peek(ring, offset, &bytes) >= len)
+        return bytes;
+    ring_copy(ring, offset, gathered, len);
+    return gathered;
 }
 
 /* One event of that stream, if there is anything to tell. */
 static bool send_next(struct stream *stream, enum process_stream which)
 {
-    const struct ring *ring = process_ring(stream->process, which);
-    uint64_t limit = limit_of(stream, which);
-    if (!stream->wanted[which] || stream->offset[which] >= limit)
+    if (!stream->wanted[which])
         return false;
-    if (stream->offset[which] < ring->start) {
-        send_gap(stream, which, ring->start < limit ? ring->start : limit);
-        return true;
-    }
-    const char *bytes;
-    size_t len = gather(ring, stream->offset[which], limit, &bytes);
-    bool last = stream->offset[which] + len == limit &&
-                (process_state(stream->process) == PROCESS_DRAINED || process_stream_closed(stream->process, which));
-    if (!stream->base64 && !last)
-        len = utf8_whole_len(bytes, len); /* the rest of a character may still come */
-    if (len == 0)
+    struct process_part part =
+        process_part_find(stream->process, which, stream->offset[which], CHUNK_BYTES, !stream->base64);
+    size_t len = (size_t)(part.to - part.from);
+    if (part.gap_from < part.gap_to)
+        send_gap(stream, which, part.gap_to);
+    else if (len > 0)
+        send_chunk(stream, which, gather(process_ring(stream->process, which), part.from, len), len);
+    else
         return false;
-    send_chunk(stream, which, bytes, len);
     return true;
 }
 
@@ -240,29 +215,41 @@ static const char *const option_keys[] = {"encoding", "streams", "stdout_offset"
  * false when the client left, nil when wait_ms was over first.  Yields. */
 int bind_stream_run(lua_State *L, struct process *process)
 {
-    struct task *task = task_check(L);
-    struct sink *sink = lua_arg_out(L, 2);
-    luaL_argcheck(L, lua_arg_out_is_sse(L, 2), 2, "must have the content type text/event-stream");
+    struct stream_options options = {.wait_ms = -1};
     const char *encoding = NULL, *streams = NULL;
-    uint64_t offset[2] = {0, 0};
-    lua_Integer wait_ms = -1;
     if (!lua_isnoneornil(L, 3)) {
         lua_check_keys(L, 3, option_keys, "run:stream");
         encoding = lua_field_string(L, 3, "encoding", NULL);
         streams = lua_field_string(L, 3, "streams", NULL);
-        offset[0] = (uint64_t)lua_field_int(L, 3, "stdout_offset", 0, 0, LUA_MAXINTEGER);
-        offset[1] = (uint64_t)lua_field_int(L, 3, "stderr_offset", 0, 0, LUA_MAXINTEGER);
-        wait_ms = lua_field_int(L, 3, "wait_ms", -1, 0, INT32_MAX);
+        options.offset[0] = (uint64_t)lua_field_int(L, 3, "stdout_offset", 0, 0, LUA_MAXINTEGER);
+        options.offset[1] = (uint64_t)lua_field_int(L, 3, "stderr_offset", 0, 0, LUA_MAXINTEGER);
+        options.wait_ms = lua_field_int(L, 3, "wait_ms", -1, 0, INT32_MAX);
     }
+    options.base64 = encoding != NULL && strcmp(encoding, "base64") == 0;
+    bind_stream_choice(streams, options.wanted);
+    return bind_stream_start(L, process, &options); /* the run on the stack keeps it */
+}
+
+void bind_stream_choice(const char *name, bool wanted[2])
+{
+    for (int i = 0; i < 2; i++)
+        wanted[i] = name == NULL || strcmp(name, "both") == 0 || strcmp(name, stream_names[i]) == 0;
+}
+
+int bind_stream_start(lua_State *L, struct process *process, const struct stream_options *options)
+{
+    struct task *task = task_check(L);
+    struct sink *sink = lua_arg_out(L, 2);
+    luaL_argcheck(L, lua_arg_out_is_sse(L, 2), 2, "must have the content type text/event-stream");
     struct stream *stream = task_op_new(L, sizeof(*stream), true, on_cancel);
     stream->task = task;
     stream->sink = sink;
-    stream->process = process; /* the run on the stack keeps it */
-    stream->base64 = encoding != NULL && strcmp(encoding, "base64") == 0;
+    stream->process = process;
+    stream->base64 = options->base64;
     for (int i = 0; i < 2; i++) {
-        stream->wanted[i] = streams == NULL || strcmp(streams, "both") == 0 || strcmp(streams, stream_names[i]) == 0;
-        stream->offset[i] = offset[i];
-        stream->reader.offset[i] = stream->wanted[i] ? offset[i] : UINT64_MAX;
+        stream->wanted[i] = options->wanted[i];
+        stream->offset[i] = options->offset[i];
+        stream->reader.offset[i] = stream->wanted[i] ? options->offset[i] : PROCESS_NOT_READ;
     }
     process_reader_attach(process, &stream->reader, on_more, stream);
     pump(stream);
@@ -276,7 +263,7 @@ int bind_stream_run(lua_State *L, struct process *process)
     sink->on_drain = on_more;
     sink->on_gone = on_more;
     sink->producer = stream;
-    if (wait_ms >= 0)
-        loop_timer_start(script_loop(L), &stream->wait, (uint64_t)wait_ms, on_wait_over, stream);
+    if (options->wait_ms >= 0)
+        loop_timer_start(script_loop(L), &stream->wait, (uint64_t)options->wait_ms, on_wait_over, stream);
     return lua_yieldk(L, 0, (lua_KContext)stream, stream_done);
 }

@@ -3,7 +3,6 @@
 #include "bind/host.h"
 #include "script/bindings.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #define FS_JOB_META "abx.fs.job"
@@ -56,7 +55,7 @@ static int start(struct fs_job *job)
                                                        : loop_job(job->host->loop, on_work, on_done, job);
     if (started != 0) {
         job->failed = true;
-        err_set_errno(&job->err, ERR_INTERNAL, ENOMEM, "cannot work on files");
+        err_set(&job->err, ERR_UNAVAILABLE, "the system has no room for another thread");
     }
     return started;
 }
@@ -84,9 +83,9 @@ static int push_failure(lua_State *L, struct fs_job **box, struct err *err)
     struct err copy = *err;
     struct fs_job *job = *box;
     *box = NULL;
+    if (copy.field[0] == '\0' && job->blamed)
+        err_field(&copy, job->blamed);
     job_free(job);
-    if (copy.field[0] == '\0')
-        err_field(&copy, "path");
     return lua_push_err(L, &copy);
 }
 
@@ -118,6 +117,7 @@ void *fs_job_new(lua_State *L, size_t size, int (*run)(struct fs_job *job, struc
         luaL_error(L, "out of memory");
     job->run = run;
     job->free = free;
+    job->blamed = "path";
     job->confine = ((const struct host *)script_host(L))->confine;
     buf_init(&job->answer, ANSWER_MAX_BYTES);
     return job;

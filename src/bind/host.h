@@ -6,6 +6,7 @@
 #include "base/loop.h"
 #include "base/pool.h"
 #include "prim/confine.h"
+#include "prim/cpu_meter.h"
 #include "prim/process.h"
 #include "prim/session.h"
 #include "script/generation.h"
@@ -20,6 +21,9 @@ struct host {
     struct confine *confine;
     struct process_table *processes;
     struct session_table *sessions;
+    struct cpu_meter *cpu_meter;
+    size_t (*requests_running)(const void *ctx); /* those that run now */
+    const void *requests_ctx;
     const char *helper_path; /* the abxd-helper executable */
     const char *version;
     uint64_t started_at_ns; /* loop_clock_ns at start */

@@ -26,6 +26,12 @@ void field_errors_add(struct field_errors *errors, enum err_code code, const cha
     struct field_error *error = &errors->list[errors->count++];
     int wanted = snprintf(error->field, sizeof error->field, "%s", field);
     utf8_mend(error->field, wanted >= (int)sizeof error->field); /* texts of query and path may be no UTF-8 */
+    for (size_t i = 0; i + 1 < errors->count; i++) {
+        if (field[0] != '\0' && strcmp(errors->list[i].field, error->field) == 0) {
+            errors->count--; /* the first fault of a field tells; what follows from it is no news */
+            return;
+        }
+    }
     va_list args;
     va_start(args, fmt);
     wanted = vsnprintf(error->problem, sizeof error->problem, fmt, args);

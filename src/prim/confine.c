@@ -147,6 +147,11 @@ const char *confine_base_dir(const struct confine *confine)
     return confine->real;
 }
 
+int confine_base_fd(const struct confine *confine)
+{
+    return confine->base_fd;
+}
+
 bool confine_uses_openat2(const struct confine *confine)
 {
     return confine->use_openat2;

@@ -19,6 +19,8 @@ struct confine *confine_new(const char *base_dir, bool force_walk, struct err *e
 void confine_free(struct confine *confine);
 /* The base's real absolute path. */
 const char *confine_base_dir(const struct confine *confine);
+/* Its descriptor (O_PATH), which stays the confine's. */
+int confine_base_fd(const struct confine *confine);
 bool confine_uses_openat2(const struct confine *confine);
 
 /* A path that no verb may change or read, nor anything below it: the operator's tables and configuration. Kept by inode

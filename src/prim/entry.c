@@ -73,6 +73,11 @@ static const char *name_of(struct entry_name **names, unsigned id, bool is_group
     return name->text;
 }
 
+const char *entry_user_name(struct entry_names *names, uid_t uid)
+{
+    return name_of(&names->users, uid, false);
+}
+
 const char *entry_type(mode_t mode)
 {
     switch (mode & S_IFMT) {

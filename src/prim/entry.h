@@ -14,6 +14,8 @@ struct entry_names {
     struct entry_name *users, *groups;
 };
 void entry_names_free(struct entry_names *names);
+/* A user's name, or the number that has none; borrowed from names. NULL out of memory. */
+const char *entry_user_name(struct entry_names *names, uid_t uid);
 
 /* Appends the members of an entry without braces, so that more can follow: "path":…,"name":…,"type":… path is
  * absolute; its last part is the name. target (with its length; NULL: none) is where a link leads. -1: out is full. */

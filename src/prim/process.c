@@ -2,6 +2,7 @@
  */
 #include "prim/process_internal.h"
 
+#include "prim/process_marker.h"
 #include "prim/secret.h"
 #include "prim/spawn.h"
 
@@ -36,6 +37,28 @@ static void start_deinit(struct start *start)
             if (fds[f] >= 0)
                 close(fds[f]);
     }
+}
+
+/* Without a control group it is found by the walk. */
+static int spawn(struct process *process, struct start *start, struct err *err)
+{
+    struct process_table *table = process->table;
+    struct spawned spawned;
+    process->cgroup = table->cgroups != NULL ? process_cgroup_take(table->cgroups) : NULL;
+    start->spawn.cgroup_fd = process->cgroup != NULL ? process_cgroup_open(process->cgroup) : -1;
+    int failed = spawn_start(&start->spawn, &spawned, err);
+    if (process->cgroup != NULL)
+        process_cgroup_close(process->cgroup, start->spawn.cgroup_fd);
+    process->contained = failed == 0 && spawned.placed;
+    if (process->cgroup != NULL && !process->contained) {
+        process_cgroup_abandon(process->cgroup);
+        process->cgroup = NULL;
+    }
+    if (failed != 0)
+        return -1;
+    process->pid = spawned.pid;
+    process->pidfd = spawned.pidfd;
+    return 0;
 }
 
 static int steal_fd(int *fd)
@@ -88,7 +111,7 @@ static int prepare_env(struct start *start, const struct process_spec *spec, con
                     SPAWN_ARG_MAX_BYTES);
             return err_field(err, "env");
         }
-        if (strncmp(var, PROCESS_TREE_MARKER "=", strlen(PROCESS_TREE_MARKER "=")) != 0)
+        if (strncmp(var, PROCESS_MARKER "=", strlen(PROCESS_MARKER "=")) != 0)
             start->envp[count++] = var;
     }
     start->envp[count] = NULL;
@@ -98,7 +121,7 @@ static int prepare_env(struct start *start, const struct process_spec *spec, con
 
 static int prepare_pipes(struct start *start, const struct process_spec *spec, int null_fd, struct err *err)
 {
-    bool feeds = spec->stdin_fd < 0 && spec->stdin_bytes != NULL && spec->stdin_len > 0;
+    bool feeds = spec->stdin_fd < 0 && ((spec->stdin_bytes != NULL && spec->stdin_len > 0) || spec->keep_stdin);
     if (pipe2(start->out_pipes[0], O_CLOEXEC) != 0 || pipe2(start->out_pipes[1], O_CLOEXEC) != 0 ||
         (feeds && pipe2(start->in_pipe, O_CLOEXEC) != 0))
         return err_set_errno(err, ERR_TOO_MANY_PROCESSES, errno, "cannot make another pipe");
@@ -115,6 +138,12 @@ static void on_exited(void *ctx, int events)
 {
     (void)events;
     process_reap(ctx);
+}
+
+static int keep_command_line(struct process *process, const struct process_spec *spec)
+{
+    return spec->command != NULL ? command_line_keep_text(&process->line, spec->command, spec->command_len)
+                                 : command_line_keep_argv(&process->line, spec->argv);
 }
 
 static struct process *process_new(struct process_table *table, const struct process_spec *spec)
@@ -134,14 +163,17 @@ static struct process *process_new(struct process_table *table, const struct pro
         ring_init(&output->ring, RING_MAX_BYTES);
     }
     list_init(&process->node);
+    list_init(&process->kind_node);
     list_init(&process->stop_node);
     list_init(&process->waits);
     list_init(&process->readers);
+    list_init(&process->input.writes);
     strcpy(process->id, "p-");
     secret_random_hex(process->id + 2, 6);
     process->cwd = strdup(spec->cwd != NULL ? spec->cwd : "");
     process->tag = spec->tag != NULL ? strdup(spec->tag) : NULL;
-    if (process->cwd == NULL || (spec->tag != NULL && process->tag == NULL)) {
+    process->uid = geteuid();
+    if (process->cwd == NULL || (spec->tag != NULL && process->tag == NULL) || keep_command_line(process, spec) != 0) {
         process_unref(process);
         return NULL;
     }
@@ -162,7 +194,8 @@ static int attach(struct process *process, struct start *start, const struct pro
         return -1;
     if (start->in_pipe[1] >= 0) {
         close(steal_fd(&start->in_pipe[0])); /* first: else a reader's end could go unnoticed */
-        return process_input_open(process, steal_fd(&start->in_pipe[1]), spec->stdin_bytes, spec->stdin_len, err);
+        return process_input_open(process, steal_fd(&start->in_pipe[1]), spec->stdin_bytes, spec->stdin_len,
+                                  spec->keep_stdin, err);
     }
     return 0;
 }
@@ -183,7 +216,7 @@ struct process *process_start(struct process_table *table, const struct process_
         return NULL;
     }
     char marker[64];
-    snprintf(marker, sizeof(marker), PROCESS_TREE_MARKER "=%s", process->id);
+    snprintf(marker, sizeof(marker), PROCESS_MARKER "=%s", process->id);
     struct start start = {
         .spawn = {.cwd_fd = spec->cwd_fd, .argv = spec->argv}, .out_pipes = {{-1, -1}, {-1, -1}}, .in_pipe = {-1, -1}};
     start.spawn.path = start.path;
@@ -199,7 +232,7 @@ struct process *process_start(struct process_table *table, const struct process_
     process->started_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     process->started_ns = loop_clock_ns();
     if (failed == 0)
-        failed = spawn_start(&start.spawn, &process->pid, &process->pidfd, err);
+        failed = spawn(process, &start, err);
     if (failed != 0) {
         start_deinit(&start);
         process_unref(process);
@@ -228,6 +261,18 @@ struct process *process_ref(struct process *process)
     return process;
 }
 
+void process_detach(struct process *process)
+{
+    list_remove(&process->node);
+    loop_defer_stop(&process->notify);
+    loop_defer_stop(&process->give_back);
+    loop_timer_stop(&process->stall_timer);
+    loop_timer_stop(&process->timeout);
+    loop_fd_free(process->exit_watch);
+    process->exit_watch = NULL;
+    process_input_close(process);
+}
+
 void process_unref(struct process *process)
 {
     if (process == NULL)
@@ -241,17 +286,17 @@ void process_unref(struct process *process)
     }
     if (process->references > 0)
         return;
-    list_remove(&process->node);
-    loop_defer_stop(&process->notify);
-    loop_timer_stop(&process->stall_timer);
-    loop_timer_stop(&process->timeout);
-    loop_fd_free(process->exit_watch);
+    if (process->give_back.pending)
+        process_give_back(process);
+    process_detach(process);
     if (process->pidfd >= 0)
         close(process->pidfd);
-    process_input_close(process);
+    if (process->cgroup != NULL)
+        process_cgroup_abandon(process->cgroup);
     process_capture_free(process);
     for (int i = 0; i < 2; i++)
         ring_deinit(&process->outputs[i].ring);
+    command_line_deinit(&process->line);
     free(process->cwd);
     free(process->tag);
     free(process);
@@ -282,18 +327,43 @@ const char *process_cwd(const struct process *process)
     return process->cwd;
 }
 
+const struct command_line *process_command_line(const struct process *process)
+{
+    return &process->line;
+}
+
+uid_t process_uid(const struct process *process)
+{
+    return process->uid;
+}
+
+uint64_t process_started_ms(const struct process *process)
+{
+    return process->started_ms;
+}
+
+uint64_t process_started_ns(const struct process *process)
+{
+    return process->started_ns;
+}
+
 enum process_state process_state(const struct process *process)
 {
     return process->state;
 }
 
-void process_started_at(const struct process *process, char out[32])
+void process_format_time(uint64_t ms, char out[32])
 {
-    time_t seconds = (time_t)(process->started_ms / 1000);
+    time_t seconds = (time_t)(ms / 1000);
     struct tm tm;
     gmtime_r(&seconds, &tm);
     size_t len = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(out + len, 32 - len, ".%03uZ", (unsigned)(process->started_ms % 1000));
+    snprintf(out + len, 32 - len, ".%03uZ", (unsigned)(ms % 1000));
+}
+
+void process_started_at(const struct process *process, char out[32])
+{
+    process_format_time(process->started_ms, out);
 }
 
 int process_exit(const struct process *process, struct process_exit *out)

@@ -8,7 +8,8 @@
 #include "base/list.h"
 #include "base/loop.h"
 #include "prim/capture.h"
-#include "prim/env_block.h"
+#include "prim/command_line.h"
+#include "prim/env_overrides.h"
 #include "prim/ring.h"
 
 #include <stdbool.h>
@@ -48,13 +49,23 @@ struct process_table *process_table_new(struct loop *loop, const struct process_
                                         struct err *err);
 /* SIGTERM to every tree, SIGKILL after grace_ms (shutdown); done is called when no entry lives any more. */
 void process_table_end_all(struct process_table *table, unsigned grace_ms, loop_fn done, void *ctx);
-/* Frees all; entries still living are killed. */
+/* Frees all; entries still living are killed. Whoever still holds a reference can only give it back. */
 void process_table_free(struct process_table *table);
-/* The environment a new child would get (without ABX_PROCESS_ID); borrowed. */
+/* The environment that a client's program gets (without ABX_PROCESS_ID): the server's own with what POST /env changed.
+ * Whoever starts programs for clients (shells, terminals, code contexts, commands) begins with this one; borrowed,
+ * valid until the next turn of the loop. */
 const struct env_block *process_table_env(const struct process_table *table);
+/* The same without those changes, for our own workers (helpers, git, the browser): no client changes how they work. */
+const struct env_block *process_table_own_env(const struct process_table *table);
+struct env_overrides *process_table_overrides(struct process_table *table);
 size_t process_table_living(const struct process_table *table);
+/* Whether each program gets a control group of its own (prim/process_cgroup), or trees are found by a walk only. */
+bool process_table_has_cgroups(const struct process_table *table);
 /* By id ("p-...") or decimal pid of a living one; NULL. Borrowed. */
 struct process *process_find(struct process_table *table, const char *id);
+/* All that is kept: the living in the order of their start, then the ended in the order of their end. fn may take
+ * references, and must not start or drop anything. */
+void process_table_each(struct process_table *table, void (*fn)(struct process *process, void *ctx), void *ctx);
 
 struct process_spec {
     enum process_kind kind;
@@ -67,6 +78,7 @@ struct process_spec {
     const struct env_block *env; /* the whole environment less ABX_PROCESS_ID, which is added */
     const char *stdin_bytes;     /* copied; NULL: empty, end of file at once */
     size_t stdin_len;
+    bool keep_stdin;      /* it stays open after stdin_bytes, for process_write_start */
     int stdin_fd;         /* -1, or a descriptor that becomes the child's stdin (helpers) */
     unsigned timeout_ms;  /* 0: none. SIGTERM to the tree, SIGKILL after 2 s */
     const char *tag;      /* NULL: none */
@@ -86,7 +98,13 @@ enum process_kind process_kind(const struct process *process);
 const char *process_tag(const struct process *process); /* NULL: none */
 pid_t process_pid(const struct process *process);
 const char *process_cwd(const struct process *process);
+/* What it was started with, as it was given: not masked yet. */
+const struct command_line *process_command_line(const struct process *process);
+uid_t process_uid(const struct process *process); /* whose it was at its start */
+/* These and what stands above never change: with a reference, other threads may look at them, too. */
 enum process_state process_state(const struct process *process);
+uint64_t process_started_ms(const struct process *process); /* since 1970 */
+uint64_t process_started_ns(const struct process *process); /* monotonic: by it they are in the order of their start */
 /* RFC 3339 UTC with milliseconds; out holds 32 bytes. */
 void process_started_at(const struct process *process, char out[32]);
 
@@ -99,9 +117,8 @@ struct process_exit {
 /* 0, or -1 while it runs (then only duration_ms and timed_out are filled). */
 int process_exit(const struct process *process, struct process_exit *out);
 
-/* Sends a signal to the direct child, or to its whole tree: by session, group, parents and ABX_PROCESS_ID in
- * /proc/PID/environ (prim/process_tree). Never to pid 1, the server or its ancestors. ERR_ALREADY_EXITED where nothing
- * of it lives. */
+/* Sends a signal to the direct child, or to its whole tree (prim/process_tree). Never to pid 1, the server or its
+ * ancestors. ERR_ALREADY_EXITED where nothing of it lives. */
 int process_signal(struct process *process, int signal, bool tree, struct err *err) ABX_MUST_USE;
 /* SIGTERM to the tree, SIGKILL after 2 s if anything of it still lives. */
 void process_stop(struct process *process);
@@ -117,19 +134,55 @@ struct process_wait {
 void process_wait_start(struct process *process, struct process_wait *wait, loop_fn fn, void *ctx);
 void process_wait_stop(struct process_wait *wait);
 
+/* Standard input of a program that was started with keep_stdin. */
+enum process_stdin {
+    PROCESS_STDIN_NOT_KEPT,
+    PROCESS_STDIN_OPEN,
+    PROCESS_STDIN_ENDED,  /* a writer closed it */
+    PROCESS_STDIN_UNREAD, /* the program ended, or closed it */
+};
+enum process_stdin process_stdin(const struct process *process);
+
+/* Bytes for it; the writers of one process take turns, in the order of their starts. Embedded by its user; zero it, and
+ * fill in the first four. */
+struct process_write {
+    const char *bytes; /* borrowed while it waits */
+    size_t len;
+    bool eof; /* close it afterwards */
+    void *ctx;
+
+    size_t written; /* what the pipe took so far */
+    enum {
+        PROCESS_WRITE_WAITING,
+        PROCESS_WRITE_DONE,
+        PROCESS_WRITE_FAILED
+    } state;                 /* failed: process_stdin tells why */
+    struct process *process; /* while it waits */
+    struct list node;
+    struct loop_defer defer;
+    loop_fn fn;
+};
+/* Writes what the pipe takes at once. Where the state is PROCESS_WRITE_WAITING then, the rest follows as the program
+ * reads, and fn is called once at the end; else it is not. */
+void process_write_start(struct process *process, struct process_write *write, loop_fn fn);
+/* The rest is dropped, and the next writer has its turn; harmless on one that does not wait. */
+void process_write_stop(struct process_write *write);
+
 /* The ring of a stream; borrowed. At PROCESS_DRAINED, exit_end is where the output of the program itself ended (what a
- * grandchild writes later comes after it). */
+ * grandchild writes later is read and thrown away). */
 const struct ring *process_ring(const struct process *process, enum process_stream stream);
 uint64_t process_exit_end(const struct process *process, enum process_stream stream);
 /* Nothing more will come on this stream: every writer closed it. */
 bool process_stream_closed(const struct process *process, enum process_stream stream);
 
+#define PROCESS_NOT_READ UINT64_MAX
 /* A reader of both streams: told when there is more, and the fastest one paces the program. One that takes nothing for
  * 30 s while bytes wait no longer counts. Embedded by its user; zero it first. */
 struct process_reader {
     struct list node;
     struct process *process;
-    uint64_t offset[2]; /* how far it has read; the reader moves them and then calls process_reader_took */
+    uint64_t offset[2]; /* how far it has read, or PROCESS_NOT_READ: then it is told all the same, but paces nothing;
+                         * the reader moves them and then calls process_reader_took */
     uint64_t took_at_ms;
     loop_fn fn; /* more bytes, a stream closed, or the state changed; from the loop */
     void *ctx;

@@ -3,11 +3,14 @@
  *   process_table.c   all entries: reaping, finding, what is kept of ended ones
  *   process_output.c  pipes into rings, readers and their pace, the drain at the end
  *   process_input.c   standard input as it drains
- *   process_stop.c    signals, time-outs, the end of trees */
+ *   process_signal.c  signals that clients ask for
+ *   process_stop.c    time-outs, the end of trees */
 #ifndef ABX_PRIM_PROCESS_INTERNAL_H
 #define ABX_PRIM_PROCESS_INTERNAL_H
 
 #include "prim/process.h"
+#include "prim/process_cgroup.h"
+#include "prim/process_pids.h"
 #include "prim/process_tree.h"
 
 struct process_output {
@@ -22,14 +25,17 @@ struct process_output {
 };
 
 struct process_input {
-    int fd; /* -1: nothing (more) to write */
-    struct loop_fd *watch;
-    char *bytes;
-    size_t len, written;
+    int fd;                     /* -1: nothing (more) to write */
+    struct loop_fd *watch;      /* as long as there is a descriptor; idle while nobody writes */
+    struct list writes;         /* process_write, in their order */
+    struct process_write first; /* what it was started with, as far as the pipe did not take it at once */
+    char *bytes;                /* and the copy of that */
+    enum process_stdin state;
 };
 
 struct process {
-    struct list node; /* in table->living or table->ended */
+    struct list node;      /* in table->living or table->ended */
+    struct list kind_node; /* in one of table->ended_by */
     struct process_table *table;
     int references; /* the table's while listed, one for each open output, one while it is being stopped, and the users'
                      */
@@ -37,15 +43,20 @@ struct process {
     enum process_kind kind;
     enum process_state state;
     char *cwd, *tag;
+    struct command_line line; /* its bytes are owned */
+    uid_t uid;
     bool dropped; /* no longer in the table */
     bool unseen;  /* and nobody holds it but its open pipes */
 
     pid_t pid;
     int pidfd;
+    bool contained;                /* it was started in a control group: this one, until that is given back empty */
+    struct process_cgroup *cgroup; /* else NULL */
+    struct loop_defer give_back;   /* of the group */
     struct loop_fd *exit_watch;
     uint64_t started_ms;           /* since 1970 */
     uint64_t started_ns, ended_ns; /* monotonic */
-    uint64_t reaped_ticks;         /* process_tree_now */
+    uint64_t reaped_ticks;         /* proc_ticks_now */
     int exit_code, exit_signal;
     bool timed_out;
 
@@ -54,6 +65,7 @@ struct process {
 
     struct list waits, readers;
     struct loop_defer notify;
+    size_t untold;                 /* readers that are still to be told */
     struct loop_timer stall_timer; /* runs while an output is paused: readers that take nothing stop counting */
     uint64_t held_until_ms;        /* spec.pace, before the first reader */
 
@@ -67,16 +79,31 @@ struct process {
     void *on_exit_ctx;
 };
 
+/* Ended entries of a kind that has a limit of its own, in order of their end. */
+struct process_ended {
+    struct list list;
+    size_t count;
+};
+
 struct process_table {
     struct loop *loop;
     struct process_limits limits;
-    struct env_block env;
-    int null_fd; /* /dev/null, the usual stdin */
-    struct uv_signal_s *child_signal;
+    struct env_overrides env;
+    int null_fd;         /* /dev/null, the usual stdin */
+    int child_signal_fd; /* SIGCHLD: ours end, and orphans that came to us */
+    struct loop_fd *child_signal;
     struct loop_defer reap_defer;
-    struct list living, ended; /* ended: in order of their end */
-    struct list dropped;       /* found by nobody, but held by users or open pipes */
+    struct list living, ended;        /* ended: in order of their end */
+    struct process_ended ended_by[2]; /* the same: programs, then shells */
+    size_t ended_bytes;               /* of their output */
+    struct list dropped;              /* found by nobody, but held by users or open pipes */
     size_t living_count;
+    struct process_pids running; /* of those not reaped yet; one for which memory was out is missing */
+
+    struct process_cgroups *cgroups; /* NULL: trees are found by a walk through /proc */
+    struct list signallings;         /* of process_signal.c, */
+    struct list due;                 /* and those among them that look or kill at the next turn */
+    struct loop_defer due_defer;
 
     struct list stopping;
     struct loop_defer stop_defer;
@@ -89,11 +116,15 @@ struct process_table {
     void *end_ctx;
 };
 
+/* Takes it out of its list, and nothing on the loop leads to it any more. */
+void process_detach(struct process *process);
 void process_table_add(struct process_table *table, struct process *process);
 /* The entry is PROCESS_DRAINED: moves it among the ended ones, or drops it. */
 void process_table_ended(struct process_table *table, struct process *process);
 /* Gives up what is over the limits, the oldest first. */
 void process_table_trim(struct process_table *table);
+/* For use by another program, where nothing lives in it any more: its control group. */
+void process_give_back(void *process);
 /* Collects the exit status if there is one. */
 void process_reap(struct process *process);
 
@@ -106,12 +137,18 @@ void process_output_close(struct process_output *output);
 void process_output_drain(struct process *process);
 void process_output_notify(struct process *process);
 
-/* Takes the writing end of a pipe. */
-int process_input_open(struct process *process, int fd, const char *bytes, size_t len, struct err *err) ABX_MUST_USE;
+/* Takes the writing end of a pipe. Without keep it is closed once the pipe has taken the bytes. */
+int process_input_open(struct process *process, int fd, const char *bytes, size_t len, bool keep,
+                       struct err *err) ABX_MUST_USE;
+/* Whoever still writes is told. */
 void process_input_close(struct process *process);
 
 void process_on_timeout(void *process);
 struct process_tree process_tree_of(const struct process *process);
+/* Milliseconds since 1970 as RFC 3339 UTC. */
+void process_format_time(uint64_t ms, char out[32]);
+/* Promises to clients end with the server. */
+void process_signal_forget_all(struct process_table *table);
 /* Stops whatever the table still had in hand; trees being stopped are killed at once. */
 void process_stop_all_now(struct process_table *table);
 

@@ -9,13 +9,18 @@
 
 enum {
     READ_BYTES = 64 * 1024,
-    READS_PER_TURN = 4, /* then everybody else has a turn: `yes` starves nobody */
+    /* Of one pipe at a time, then everybody else has a turn: `yes` starves nobody. Where many live each gets less, as
+     * all of them are read in one turn of the loop. */
+    TURN_BYTES_MAX = 4 * READ_BYTES,
+    TURN_BYTES_MIN = 16 * 1024,
+    TURN_ALL_BYTES = 8 * TURN_BYTES_MAX,
     PIPE_BYTES = 1024 * 1024,
     /* What the fastest reader may be behind. With a full pipe drained at the end on top it is still well below the
      * ring, so the fastest reader never meets a gap. */
     BACKLOG_MAX_BYTES = 1024 * 1024,
     DRAIN_TURN_BYTES = 2 * 1024 * 1024,
     STALL_MS = 30 * 1000,
+    READERS_PER_TURN = 8, /* each may take some hundred KiB: two hundred readers hold nobody up */
 };
 
 int process_output_open(struct process_output *output, int fd, size_t capture_bytes, struct err *err)
@@ -59,7 +64,8 @@ static uint64_t backlog(const struct process *process, enum process_stream strea
     uint64_t least = UINT64_MAX;
     LIST_EACH (&process->readers, node) {
         const struct process_reader *reader = LIST_ENTRY(node, struct process_reader, node);
-        if (is_waiting(reader) && now_ms - reader->took_at_ms >= STALL_MS)
+        if (reader->offset[stream] == PROCESS_NOT_READ ||
+            (is_waiting(reader) && now_ms - reader->took_at_ms >= STALL_MS))
             continue;
         uint64_t behind = reader->offset[stream] < end ? end - reader->offset[stream] : 0;
         least = behind < least ? behind : least;
@@ -101,23 +107,26 @@ static void update_pace(void *ctx)
 static void on_notify(void *ctx)
 {
     struct process *process = process_ref(ctx);
-    size_t count = 0;
-    LIST_EACH (&process->readers, node)
-        count++;
     /* A call may detach any reader, so the list is turned round instead of walked; one call too many does no harm. */
-    while (count-- > 0 && !list_empty(&process->readers)) {
+    for (int told = 0; told < READERS_PER_TURN && process->untold > 0 && !list_empty(&process->readers); told++) {
+        process->untold--;
         struct list *node = process->readers.next;
         struct process_reader *reader = LIST_ENTRY(node, struct process_reader, node);
         list_remove(node);
         list_append(&process->readers, node);
         reader->fn(reader->ctx);
     }
+    if (process->untold > 0 && !list_empty(&process->readers))
+        loop_defer_start(process->table->loop, &process->notify, on_notify, process);
     process_unref(process);
 }
 
 void process_output_notify(struct process *process)
 {
-    if (!list_empty(&process->readers))
+    process->untold = 0;
+    LIST_EACH (&process->readers, node)
+        process->untold++;
+    if (process->untold > 0)
         loop_defer_start(process->table->loop, &process->notify, on_notify, process);
 }
 
@@ -128,7 +137,8 @@ void process_reader_attach(struct process *process, struct process_reader *reade
     reader->fn = fn;
     reader->ctx = ctx;
     list_append(&process->readers, &reader->node);
-    process->held_until_ms = 0;
+    if (reader->offset[0] != PROCESS_NOT_READ || reader->offset[1] != PROCESS_NOT_READ)
+        process->held_until_ms = 0;
     update_pace(process);
     process_output_notify(process);
 }
@@ -157,10 +167,10 @@ void process_reader_detach(struct process_reader *reader)
 static void take(struct process_output *output, const char *bytes, size_t len)
 {
     const struct process *process = output->process;
-    if (process->unseen)
-        return; /* read so that the writer need not die of SIGPIPE */
+    if (process->state == PROCESS_DRAINED)
+        return; /* a grandchild's, read so that it need not die of SIGPIPE; what the program printed keeps its place */
     ring_append(&output->ring, bytes, len);
-    if (output->capture != NULL && process->state != PROCESS_DRAINED)
+    if (output->capture != NULL)
         capture_append(output->capture, bytes, len);
 }
 
@@ -188,6 +198,12 @@ static void read_pipe(struct process_output *output, uint64_t budget)
             fcntl(output->fd, F_SETPIPE_SZ, PIPE_BYTES);
         }
     }
+}
+
+static uint64_t turn_bytes(const struct process_table *table)
+{
+    uint64_t share = TURN_ALL_BYTES / (table->living_count + 1);
+    return share > TURN_BYTES_MAX ? TURN_BYTES_MAX : share < TURN_BYTES_MIN ? TURN_BYTES_MIN : share;
 }
 
 static void drained_if_so(struct process *process)
@@ -220,10 +236,7 @@ static void on_readable(void *ctx, int events)
             drained_if_so(process);
         }
     } else {
-        size_t cap = output->ring.cap;
-        read_pipe(output, (uint64_t)READ_BYTES * READS_PER_TURN);
-        if (process->state == PROCESS_DRAINED && output->ring.cap > cap && !process->dropped)
-            process_table_trim(process->table); /* a grandchild writes on */
+        read_pipe(output, turn_bytes(process->table));
     }
     process_output_notify(process);
     update_pace(process);

@@ -22,7 +22,12 @@ enum {
 
 struct process_tree process_tree_of(const struct process *process)
 {
-    return (struct process_tree){.leader = process->pid, .reaped_ticks = process->reaped_ticks, .id = process->id};
+    return (struct process_tree){.leader = process->pid,
+                                 .reaped_ticks = process->reaped_ticks,
+                                 .id = process->id,
+                                 .cgroups = process->contained ? process->table->cgroups : NULL,
+                                 .cgroup = process->cgroup,
+                                 .started = &process->table->running};
 }
 
 static struct process *stopping(struct list *node)

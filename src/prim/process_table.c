@@ -2,6 +2,7 @@
 #include "prim/process_internal.h"
 
 #include "base/log.h"
+#include "prim/proc_stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <uv.h>
 
 enum { REAPS_PER_TURN = 256 }; /* a storm of orphans starves nobody */
 
@@ -48,10 +49,29 @@ static void reap_all(void *ctx)
     loop_defer_start(table->loop, &table->reap_defer, reap_all, table);
 }
 
-static void on_child_signal(uv_signal_t *handle, int signal)
+static void on_child_signal(void *ctx, int events)
 {
-    (void)signal;
-    reap_all(handle->data);
+    struct process_table *table = ctx;
+    struct signalfd_siginfo info;
+    (void)events;
+    while (read(table->child_signal_fd, &info, sizeof(info)) < 0 && errno == EINTR)
+        continue;
+    reap_all(table);
+}
+
+void process_give_back(void *ctx)
+{
+    struct process *process = ctx;
+    loop_defer_stop(&process->give_back);
+    if (process_cgroup_return(process->cgroup, process->exit_signal == SIGKILL))
+        process->cgroup = NULL;
+}
+
+/* One turn later than those who wait are told: their answers go out first. */
+static void give_back_soon(void *ctx)
+{
+    struct process *process = ctx;
+    loop_defer_start(process->table->loop, &process->give_back, process_give_back, process);
 }
 
 void process_reap(struct process *process)
@@ -72,13 +92,16 @@ void process_reap(struct process *process)
     process->exit_code = exited ? info.si_status : 128 + info.si_status;
     process->exit_signal = exited ? 0 : info.si_status;
     process->ended_ns = loop_clock_ns();
-    process->reaped_ticks = process_tree_now();
+    process->reaped_ticks = proc_ticks_now();
     process->state = PROCESS_EXITED;
+    process_pids_remove(&process->table->running, process->pid);
     loop_timer_stop(&process->timeout);
     loop_fd_free(process->exit_watch);
     process->exit_watch = NULL;
     close(process->pidfd);
     process->pidfd = -1;
+    if (process->cgroup != NULL)
+        loop_defer_start(process->table->loop, &process->give_back, give_back_soon, process);
     process_input_close(process);
     process_output_drain(process);
     process_unref(process);
@@ -90,6 +113,7 @@ void process_table_add(struct process_table *table, struct process *process)
 {
     list_append(&table->living, &process->node);
     table->living_count++;
+    process_pids_insert(&table->running, process->pid);
 }
 
 /* Nobody finds it any more. Users and open pipes may still hold it: a left-over writer must not die of SIGPIPE. */
@@ -106,26 +130,50 @@ static size_t memory_of(const struct process *process)
     return process->outputs[0].ring.cap + process->outputs[1].ring.cap;
 }
 
+static struct process_ended *ended_of(struct process *process)
+{
+    return &process->table->ended_by[process->kind == PROCESS_SHELL];
+}
+
+static void release_output(struct process *process)
+{
+    if (!list_empty(&process->readers))
+        return;
+    process->table->ended_bytes -= memory_of(process);
+    ring_deinit(&process->outputs[0].ring);
+    ring_deinit(&process->outputs[1].ring);
+}
+
+static void drop_ended(struct process *process)
+{
+    release_output(process);
+    process->table->ended_bytes -= memory_of(process); /* what readers still hold */
+    ended_of(process)->count--;
+    list_remove(&process->kind_node);
+    drop(process);
+}
+
+static void keep_ended(struct process *process)
+{
+    struct process_table *table = process->table;
+    list_append(&table->ended, &process->node);
+    list_append(&ended_of(process)->list, &process->kind_node);
+    ended_of(process)->count++;
+    table->ended_bytes += memory_of(process);
+}
+
 void process_table_trim(struct process_table *table)
 {
-    size_t shells = 0, others = 0, bytes = 0;
+    const size_t max[] = {table->limits.ended_processes_max, table->limits.ended_shells_max};
+    for (int i = 0; i < 2; i++)
+        while (table->ended_by[i].count > max[i])
+            drop_ended(LIST_ENTRY(table->ended_by[i].list.next, struct process, kind_node));
+    if (table->ended_bytes <= table->limits.ended_output_max_bytes)
+        return;
     LIST_EACH (&table->ended, node) {
-        *(entry(node)->kind == PROCESS_SHELL ? &shells : &others) += 1;
-        bytes += memory_of(entry(node));
-    }
-    LIST_EACH (&table->ended, node) {
-        struct process *process = entry(node);
-        bool shell = process->kind == PROCESS_SHELL;
-        bool over = shell ? shells > table->limits.ended_shells_max : others > table->limits.ended_processes_max;
-        if ((over || bytes > table->limits.ended_output_max_bytes) && list_empty(&process->readers)) {
-            bytes -= memory_of(process);
-            ring_deinit(&process->outputs[0].ring);
-            ring_deinit(&process->outputs[1].ring);
-        }
-        if (over) {
-            *(shell ? &shells : &others) -= 1;
-            drop(process);
-        }
+        release_output(entry(node));
+        if (table->ended_bytes <= table->limits.ended_output_max_bytes)
+            return;
     }
 }
 
@@ -143,7 +191,7 @@ void process_table_ended(struct process_table *table, struct process *process)
     }
     bool kept = process->kind == PROCESS_SHELL || process->kind == PROCESS_PROCESS || process->kind == PROCESS_TERMINAL;
     if (kept) {
-        list_append(&table->ended, &process->node);
+        keep_ended(process);
         process_table_trim(table);
     } else {
         drop(process);
@@ -166,37 +214,55 @@ struct process *process_find(struct process_table *table, const char *id)
     return decimal ? find_pid(table, (pid_t)pid) : NULL;
 }
 
+void process_table_each(struct process_table *table, void (*fn)(struct process *process, void *ctx), void *ctx)
+{
+    LIST_EACH (&table->living, living)
+        fn(entry(living), ctx);
+    LIST_EACH (&table->ended, ended)
+        fn(entry(ended), ctx);
+}
+
 size_t process_table_living(const struct process_table *table)
 {
     return table->living_count;
 }
 
+bool process_table_has_cgroups(const struct process_table *table)
+{
+    return table->cgroups != NULL;
+}
+
 const struct env_block *process_table_env(const struct process_table *table)
+{
+    return &table->env.effective;
+}
+
+const struct env_block *process_table_own_env(const struct process_table *table)
+{
+    return &table->env.own;
+}
+
+struct env_overrides *process_table_overrides(struct process_table *table)
 {
     return &table->env;
 }
 
 /* --- the table itself */
 
-static void on_signal_closed(uv_handle_t *handle)
-{
-    free(handle);
-}
-
+/* By descriptor: a handler would interrupt us at each end, only to write that down for the loop. */
 static int watch_children(struct process_table *table, struct err *err)
 {
+    sigset_t child;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         return err_set_errno(err, ERR_INTERNAL, errno, "cannot become subreaper");
-    table->child_signal = malloc(sizeof(*table->child_signal));
-    if (table->child_signal == NULL || uv_signal_init(loop_uv(table->loop), table->child_signal) != 0) {
-        free(table->child_signal);
-        table->child_signal = NULL;
-        return err_set(err, ERR_INTERNAL, "cannot watch SIGCHLD");
-    }
-    table->child_signal->data = table;
-    if (uv_signal_start(table->child_signal, on_child_signal, SIGCHLD) != 0)
-        return err_set(err, ERR_INTERNAL, "cannot watch SIGCHLD");
-    return 0;
+    signal(SIGCHLD, SIG_DFL); /* whoever started us may ignore it, and then no exit status is kept */
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    pthread_sigmask(SIG_BLOCK, &child, NULL); /* threads that begin later have it blocked, too */
+    table->child_signal_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (table->child_signal_fd >= 0)
+        table->child_signal = loop_fd_new(table->loop, table->child_signal_fd, LOOP_READABLE, on_child_signal, table);
+    return table->child_signal != NULL ? 0 : err_set_errno(err, ERR_INTERNAL, errno, "cannot watch SIGCHLD");
 }
 
 struct process_table *process_table_new(struct loop *loop, const struct process_limits *limits, char *const *envp,
@@ -211,14 +277,19 @@ struct process_table *process_table_new(struct loop *loop, const struct process_
     table->limits = *limits;
     list_init(&table->living);
     list_init(&table->ended);
+    list_init(&table->ended_by[0].list);
+    list_init(&table->ended_by[1].list);
     list_init(&table->dropped);
     list_init(&table->stopping);
-    env_block_init(&table->env);
+    list_init(&table->signallings);
+    list_init(&table->due);
+    env_overrides_init(&table->env);
+    table->child_signal_fd = -1;
     table->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int failed = 0;
     if (table->null_fd < 0)
         failed = err_set_errno(err, ERR_INTERNAL, errno, "cannot open /dev/null");
-    else if (env_block_inherit(&table->env, envp) != 0)
+    else if (env_overrides_inherit(&table->env, envp) != 0)
         failed = err_set(err, ERR_INTERNAL, "out of memory for the environment");
     else
         failed = watch_children(table, err);
@@ -226,7 +297,7 @@ struct process_table *process_table_new(struct loop *loop, const struct process_
         process_table_free(table);
         return NULL;
     }
-    env_block_unset(&table->env, PROCESS_TREE_MARKER);
+    table->cgroups = process_cgroups_new();
     return table;
 }
 
@@ -234,6 +305,7 @@ void process_table_free(struct process_table *table)
 {
     if (table == NULL)
         return;
+    process_signal_forget_all(table);
     process_stop_all_now(table);
     struct list *lists[] = {&table->living, &table->ended, &table->dropped};
     for (size_t i = 0; i < 3; i++) {
@@ -242,16 +314,25 @@ void process_table_free(struct process_table *table)
             process_on_exit(process, NULL, NULL);
             process_output_close(&process->outputs[0]);
             process_output_close(&process->outputs[1]);
+            loop_defer_stop(&process->give_back);
+            if (process->cgroup != NULL)
+                process_cgroup_abandon(process->cgroup);
+            process->cgroup = NULL;
+            list_remove(&process->kind_node);
             if (!process->dropped)
                 drop(process);
+            process_detach(process); /* one that somebody still holds outlives the table */
             process_unref(process);
         }
     }
+    process_cgroups_free(table->cgroups);
     loop_defer_stop(&table->reap_defer);
-    if (table->child_signal != NULL)
-        uv_close((uv_handle_t *)table->child_signal, on_signal_closed);
+    loop_fd_free(table->child_signal);
+    if (table->child_signal_fd >= 0)
+        close(table->child_signal_fd);
     if (table->null_fd >= 0)
         close(table->null_fd);
-    env_block_deinit(&table->env);
+    env_overrides_deinit(&table->env);
+    process_pids_deinit(&table->running);
     free(table);
 }

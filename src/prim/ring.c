@@ -89,3 +89,21 @@ size_t ring_peek(const struct ring *ring, uint64_t offset, const char **out_byte
     *out_bytes = ring->data + at;
     return len < ring->cap - at ? len : ring->cap - at;
 }
+
+size_t ring_copy(const struct ring *ring, uint64_t offset, char *out, size_t len)
+{
+    size_t copied = 0;
+    if (offset < ring->start)
+        offset = ring->start;
+    while (copied < len) {
+        const char *piece = NULL;
+        size_t piece_len = ring_peek(ring, offset + copied, &piece);
+        if (piece_len == 0)
+            break;
+        if (piece_len > len - copied)
+            piece_len = len - copied;
+        memcpy(out + copied, piece, piece_len);
+        copied += piece_len;
+    }
+    return copied;
+}

@@ -22,5 +22,8 @@ size_t ring_free_bytes(const struct ring *ring);
 /* A piece of contiguous memory from offset on (at most up to end): its length, 0 at the end. Offsets below start are
  * the caller's gap to report: they read from start. Valid until the next append. */
 size_t ring_peek(const struct ring *ring, uint64_t offset, const char **out_bytes);
+/* Copies up to len bytes from offset on, which may lie round the end of the memory: how many there were. An offset
+ * below start reads from start. */
+size_t ring_copy(const struct ring *ring, uint64_t offset, char *out, size_t len);
 
 #endif

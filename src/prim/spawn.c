@@ -1,14 +1,17 @@
-/* Starting one program with posix_spawn, which costs the same however much memory the server holds (fork does not);
- * called by prim/process. */
+/* Starting one program from a child that shares our memory until then, which costs the same however much memory the
+ * server holds (fork does not); called by prim/process. */
 #include "prim/spawn.h"
+
+#include "prim/spawn_clone.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
+#include <stdint.h>
 #include <string.h>
-#include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,8 +82,14 @@ static int lift(int fd)
     return fd > 2 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
-static int spawn_error(const struct spawn *spawn, int errno_value, struct err *err)
+enum step { STEP_SESSION, STEP_CWD, STEP_STDIO, STEP_EXEC };
+
+static int spawn_error(const struct spawn *spawn, enum step step, int errno_value, struct err *err)
 {
+    if (step == STEP_CWD) {
+        err_set_errno(err, ERR_BAD_CWD, errno_value, "cannot enter the working directory");
+        return err_field(err, "cwd");
+    }
     switch (errno_value) {
     case E2BIG:
         return err_set(err, ERR_PAYLOAD_TOO_LARGE,
@@ -91,48 +100,122 @@ static int spawn_error(const struct spawn *spawn, int errno_value, struct err *e
     case EMFILE:
     case ENFILE:
         return err_set_errno(err, ERR_TOO_MANY_PROCESSES, errno_value, "the system has no room for another process");
-    case EACCES:
-        if (faccessat(spawn->cwd_fd, ".", X_OK, AT_EACCESS) != 0) {
-            err_set_errno(err, ERR_BAD_CWD, errno_value, "cannot enter the working directory");
-            return err_field(err, "cwd");
-        }
-        return not_executable(err, spawn->path, errno_value);
-    default: /* ENOEXEC; ENOENT: its interpreter is missing; ETXTBSY, ELIBBAD, ... */
+    default: /* EACCES; ENOEXEC; ENOENT: its interpreter is missing; ETXTBSY, ELIBBAD, ... */
         return not_executable(err, spawn->path, errno_value);
     }
 }
 
-static int run(const struct spawn *spawn, const int stdio[3], pid_t *out_pid)
+/* --- in the child: it runs in our memory while we wait, and calls nothing but the kernel */
+
+enum { SIGNALS = 64, STACK_BYTES = 16 * 1024, DENTS_BYTES = 1024 };
+
+/* What the kernel takes as struct sigaction and as a set of signals: the C library's keep 32 and 33 to itself, and the
+ * child would start with them ignored. */
+struct kernel_sigaction {
+    unsigned long fields[4];
+};
+
+struct child {
+    const struct spawn *spawn;
+    const int *stdio;
+    enum step step; /* the one that failed, */
+    int failed;     /* with this errno; 0: none did */
+};
+
+SPAWN_CHILD_CODE static long fail(struct child *child, enum step step)
 {
-    posix_spawnattr_t attr;
-    posix_spawn_file_actions_t actions;
-    sigset_t all, none;
-    memset(&all, 0xff, sizeof(all)); /* sigfillset leaves out 32 and 33, and the child would start with them ignored */
-    sigemptyset(&none);
-    int failed = posix_spawnattr_init(&attr);
-    if (failed != 0)
-        return failed;
-    failed = posix_spawn_file_actions_init(&actions);
-    if (failed != 0) {
-        posix_spawnattr_destroy(&attr);
-        return failed;
+    child->step = step;
+    child->failed = errno;
+    return syscall(SYS_exit_group, 127);
+}
+
+/* Linux before 5.9, or a filter of system calls that does not know close_range: one by one, as /proc lists them. */
+SPAWN_CHILD_CODE static void close_listed(void)
+{
+    struct dirent64_head {
+        uint64_t ino;
+        int64_t off;
+        uint16_t len;
+        uint8_t type;
+        char name[];
+    };
+    char bytes[DENTS_BYTES] __attribute__((aligned(8)));
+    long dir = syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY, 0);
+    long len;
+    while (dir >= 0 && (len = syscall(SYS_getdents64, dir, bytes, sizeof(bytes))) > 0) {
+        for (long at = 0; at < len;) {
+            const struct dirent64_head *entry = (const struct dirent64_head *)(bytes + at);
+            long fd = 0;
+            for (const char *digit = entry->name; *digit >= '0' && *digit <= '9'; digit++)
+                fd = fd * 10 + (*digit - '0');
+            if (fd > 2 && fd != dir)
+                syscall(SYS_close, fd);
+            at += entry->len;
+        }
     }
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    failed = posix_spawn_file_actions_addfchdir_np(&actions, spawn->cwd_fd);
-    for (int i = 0; i < 3 && failed == 0; i++)
-        failed = posix_spawn_file_actions_adddup2(&actions, stdio[i], i);
-    if (failed == 0)
-        failed = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-    if (failed == 0)
-        failed = posix_spawn(out_pid, spawn->path, &actions, &attr, spawn->argv, spawn->envp);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
+    if (dir >= 0) {
+        syscall(SYS_close, dir);
+        return;
+    }
+    struct rlimit limit = {0};
+    syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+    for (long fd = 3; fd < (long)limit.rlim_cur; fd++)
+        syscall(SYS_close, fd);
+}
+
+SPAWN_CHILD_CODE static int child_main(void *ctx)
+{
+    struct child *child = ctx;
+    const struct spawn *spawn = child->spawn;
+    const struct kernel_sigaction by_default = {{0}};
+    const uint64_t none = 0;
+    for (int signal = 1; signal <= SIGNALS; signal++)
+        syscall(SYS_rt_sigaction, signal, &by_default, NULL, sizeof(none));
+    if (syscall(SYS_setsid) < 0) /* from here on it has no terminal; one of its own would be opened next */
+        return (int)fail(child, STEP_SESSION);
+    if (syscall(SYS_fchdir, spawn->cwd_fd) != 0)
+        return (int)fail(child, STEP_CWD);
+    for (int i = 0; i < 3; i++)
+        if (syscall(SYS_dup3, child->stdio[i], i, 0) < 0)
+            return (int)fail(child, STEP_STDIO);
+    if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
+        close_listed();
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
+    syscall(SYS_execve, spawn->path, spawn->argv, spawn->envp);
+    return (int)fail(child, STEP_EXEC);
+}
+
+/* --- in the server */
+
+/* 0, or an errno and at which step. */
+static int run(const struct spawn *spawn, const int stdio[3], struct spawned *out, enum step *out_step)
+{
+    char stack[STACK_BYTES] __attribute__((aligned(16)));
+    struct child child = {.spawn = spawn, .stdio = stdio};
+    const uint64_t all = UINT64_MAX;
+    uint64_t before;
+    *out_step = STEP_SESSION;
+    /* A handler of ours must not run in the child, which would do its work on our memory. */
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(all));
+    *out = (struct spawned){.pidfd = -1, .placed = spawn->cgroup_fd >= 0};
+    out->pid = spawn_clone(child_main, &child, stack, sizeof(stack), spawn->cgroup_fd, &out->pidfd);
+    if (out->pid < 0 && out->placed) {
+        out->placed = false;
+        out->pid = spawn_clone(child_main, &child, stack, sizeof(stack), -1, &out->pidfd);
+    }
+    int failed = out->pid < 0 ? errno : 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+    if (failed == 0 && child.failed != 0) {
+        siginfo_t info;
+        waitid(P_PIDFD, (id_t)out->pidfd, &info, WEXITED);
+        close(out->pidfd);
+        *out_step = child.step;
+        failed = child.failed;
+    }
     return failed;
 }
 
-int spawn_start(const struct spawn *spawn, pid_t *out_pid, int *out_pidfd, struct err *err)
+int spawn_start(const struct spawn *spawn, struct spawned *out, struct err *err)
 {
     for (char *const *arg = spawn->argv; *arg != NULL; arg++) {
         if (strlen(*arg) > SPAWN_ARG_MAX_BYTES) {
@@ -146,23 +229,15 @@ int spawn_start(const struct spawn *spawn, pid_t *out_pid, int *out_pidfd, struc
         stdio[i] = lift(spawn->stdio[i]);
         failed = stdio[i] < 0 ? errno : failed;
     }
-    pid_t pid = 0;
+    struct spawned spawned;
+    enum step step = STEP_STDIO;
     if (failed == 0)
-        failed = run(spawn, stdio, &pid);
+        failed = run(spawn, stdio, &spawned, &step);
     for (int i = 0; i < 3; i++)
         if (stdio[i] != spawn->stdio[i] && stdio[i] >= 0)
             close(stdio[i]);
     if (failed != 0)
-        return spawn_error(spawn, failed, err);
-    int pidfd = pidfd_open(pid, 0); /* close-on-exec by itself; the pid cannot be another's: nobody has reaped it */
-    if (pidfd < 0) {
-        failed = errno;
-        kill(pid, SIGKILL);
-        siginfo_t info;
-        waitid(P_PID, (id_t)pid, &info, WEXITED);
-        return err_set_errno(err, ERR_TOO_MANY_PROCESSES, failed, "cannot watch the new process");
-    }
-    *out_pid = pid;
-    *out_pidfd = pidfd;
+        return spawn_error(spawn, step, failed, err);
+    *out = spawned;
     return 0;
 }

@@ -1,10 +1,11 @@
-/* Starting one program: posix_spawn into a session of its own, with default signals and descriptors 0-2 only. */
+/* Starting one program in a session of its own, with default signals and descriptors 0-2 only. */
 #ifndef ABX_PRIM_SPAWN_H
 #define ABX_PRIM_SPAWN_H
 
 #include "base/err.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 enum { SPAWN_ARG_MAX_BYTES = 131071 }; /* the kernel's MAX_ARG_STRLEN, less the NUL */
@@ -18,10 +19,17 @@ struct spawn {
     const char *path; /* as spawn_find tells */
     char *const *argv, *const *envp;
     int cwd_fd;
-    int stdio[3]; /* become 0, 1, 2 of the child; stay the caller's; must be close-on-exec */
+    int stdio[3];  /* become 0, 1, 2 of the child; stay the caller's; must be close-on-exec */
+    int cgroup_fd; /* the directory of the control group that it is to be born in; -1: the server's */
 };
 
-/* Starts it; the caller owns *out_pidfd. Errors as process_start tells. */
-int spawn_start(const struct spawn *spawn, pid_t *out_pid, int *out_pidfd, struct err *err) ABX_MUST_USE;
+struct spawned {
+    pid_t pid;
+    int pidfd;   /* the caller's */
+    bool placed; /* it is in that control group; without one, or where the kernel refused, it is in the server's */
+};
+
+/* Starts it. Blocks until the program is loaded, and no signal is taken meanwhile. Errors as process_start tells. */
+int spawn_start(const struct spawn *spawn, struct spawned *out, struct err *err) ABX_MUST_USE;
 
 #endif

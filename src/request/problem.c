@@ -2,6 +2,7 @@
 #include "request/problem.h"
 
 #include "base/json.h"
+#include "prim/mask.h"
 
 #include <string.h>
 
@@ -43,11 +44,29 @@ const char *problem_title(int status)
     return "Error";
 }
 
+/* The object has begun: out is not empty. */
 static int write_member(struct buf *out, const char *name, const char *text)
 {
-    if (buf_printf(out, ",\"%s\":", name) < 0)
+    const char *start = out->data[out->len - 1] == '{' ? "\"" : ",\"";
+
+    if (buf_append_text(out, start) < 0 || buf_append_text(out, name) < 0 || buf_append_text(out, "\":") < 0)
         return -1;
     return json_write_string(out, text, strlen(text));
+}
+
+/* For text that may quote what a client sent, cut to fit. */
+static int write_masked(struct buf *out, const char *name, const char *text)
+{
+    size_t len = strlen(text);
+    struct buf masked;
+
+    if (!mask_may_change(text, len))
+        return write_member(out, name, text);
+    buf_init(&masked, PROBLEM_MAX_BYTES);
+    int failed =
+        mask_cut_text(&masked, text, len) || buf_append(&masked, "", 1) || write_member(out, name, masked.data);
+    buf_deinit(&masked);
+    return failed ? -1 : 0;
 }
 
 static int write_errors(struct buf *out, const struct field_errors *errors)
@@ -57,9 +76,8 @@ static int write_errors(struct buf *out, const struct field_errors *errors)
     for (size_t i = 0; i < errors->count; i++) {
         const struct field_error *fault = &errors->list[i];
 
-        if (buf_append_text(out, i ? ",{\"field\":" : "{\"field\":") < 0 ||
-            json_write_string(out, fault->field, strlen(fault->field)) < 0 ||
-            write_member(out, "problem", fault->problem) < 0 || buf_append_text(out, "}") < 0)
+        if (buf_append_text(out, i ? ",{" : "{") < 0 || write_masked(out, "field", fault->field) < 0 ||
+            write_masked(out, "problem", fault->problem) < 0 || buf_append_text(out, "}") < 0)
             return -1;
     }
     return buf_append_text(out, "]");
@@ -71,9 +89,9 @@ int problem_write(struct buf *out, int status, const struct err *err, const stru
     if (status == 0)
         status = err_code_status(err->code);
     if (buf_printf(out, "{\"status\":%d", status) < 0 || write_member(out, "title", problem_title(status)) < 0 ||
-        write_member(out, "code", err_code_name(err->code)) < 0 || write_member(out, "detail", err->text) < 0)
+        write_member(out, "code", err_code_name(err->code)) < 0 || write_masked(out, "detail", err->text) < 0)
         return -1;
-    if (err->field[0] && write_member(out, "field", err->field) < 0)
+    if (err->field[0] && write_masked(out, "field", err->field) < 0)
         return -1;
     if (write_member(out, "request_id", request_id) < 0)
         return -1;
@@ -100,14 +118,24 @@ int problem_response(struct response *response, int status, const struct err *er
     return 0;
 }
 
+/* Masked before the sentence cuts it. */
+static const char *shown_field(struct buf *masked, const struct field_error *fault)
+{
+    buf_init(masked, PROBLEM_MAX_BYTES);
+    return mask_cut_text(masked, fault->field, strlen(fault->field)) || buf_append(masked, "", 1) ? "" : masked->data;
+}
+
 int problem_from_fields(struct err *err, const struct field_errors *errors)
 {
     const struct field_error *first = &errors->list[0];
+    struct buf masked;
+    const char *field = shown_field(&masked, first);
 
     if (errors->count == 1)
-        err_set(err, errors->code, "%.90s: %.150s", first->field, first->problem);
+        err_set(err, errors->code, "%.90s: %.150s", field, first->problem);
     else
         err_set(err, errors->code, "%zu fields are not valid, see errors; the first: %.60s: %.120s", errors->count,
-                first->field, first->problem);
+                field, first->problem);
+    buf_deinit(&masked);
     return err_field(err, first->field);
 }

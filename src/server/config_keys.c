@@ -21,7 +21,7 @@ const struct key config_keys[] = {
     {"token_file", KEY_TEXT, AT(token_file), NULL, 0, 0, "a file that holds the token"},
     {"enabled_groups", KEY_LIST, AT(enabled_groups), NULL, 0, 0, "exactly these groups, with core; '' is core alone"},
     {"disabled_groups", KEY_LIST, AT(disabled_groups), NULL, 0, 0, "take these groups away; not core"},
-    {"packs", KEY_LIST, AT(packs), "openapi", 0, 0, "packs to load"},
+    {"packs", KEY_LIST, AT(packs), "openapi,extras", 0, 0, "packs to load"},
     {"config", KEY_TEXT, AT(config), NULL, 0, 0, "the configuration file; flag or variable only"},
     {"lua_dir", KEY_TEXT, AT(lua_dir), NULL, 0, 0, "holds groups, routes, packs"},
     {"commands", KEY_TEXT, AT(commands), NULL, 0, 0, "the registered commands"},

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "bind/host.h"
 #include "net/http_listener.h"
+#include "prim/mask.h"
 #include "request/pipeline.h"
 #include "server/protect.h"
 #include "server/tables.h"
@@ -155,6 +156,12 @@ static enum exit_status fail(const struct err *err, enum exit_status status)
     return status;
 }
 
+static size_t requests_running(const void *ctx)
+{
+    const struct server *server = ctx;
+    return pipeline_running(server->pipeline);
+}
+
 static enum exit_status open_host(struct server *server, const char *install_dir)
 {
     const struct config *config = server->config;
@@ -165,6 +172,8 @@ static enum exit_status open_host(struct server *server, const char *install_dir
         .helper_path = server->helper_path,
         .version = ABX_VERSION,
         .started_at_ns = loop_clock_ns(),
+        .requests_running = requests_running,
+        .requests_ctx = server,
         .ws_port = config->ws_port,
         .limits = {.requests_max = config->limits.requests,
                    .processes_max = config->limits.processes,
@@ -185,6 +194,10 @@ static enum exit_status open_host(struct server *server, const char *install_dir
     if (!(host->processes = process_table_new(server->loop, &limits, environ, &err)) ||
         !(host->sessions = session_table_new(server->loop, host->confine, &err)))
         return fail(&err, EXIT_FAULT);
+    if (!(host->cpu_meter = cpu_meter_new())) {
+        err_set(&err, ERR_INTERNAL, "not enough memory");
+        return fail(&err, EXIT_FAULT);
+    }
     return EXIT_OK;
 }
 
@@ -266,6 +279,7 @@ static void close_all(struct server *server)
     while (loop_jobs_running(server->loop) > 0)
         loop_turn(server->loop, true);
     loop_free(server->loop);
+    cpu_meter_free(server->host.cpu_meter);
     if (server->host.confine)
         confine_free(server->host.confine);
 }
@@ -275,6 +289,7 @@ enum exit_status server_run(const struct config *config, const char *install_dir
     enum log_level level = LOG_LEVEL_INFO;
     if (log_level_parse(config->log_level, &level) == 0)
         log_configure(level, strcmp(config->log_format, "json") == 0);
+    log_mask_with(mask_cut_text);
     for (const char **warning = config->warnings; *warning; warning++)
         log_warn("server", "%s", *warning);
     /* Children of the same user must not read this process's memory or environment through /proc (contract, fault 31).

@@ -199,6 +199,42 @@ static void test_an_unread_pipe_loses_lines_and_says_so(void **state)
     assert_non_null(strstr(note, "\"msg\":\"again\"}\n"));
 }
 
+static int mask_x(struct buf *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (buf_append_text(out, text[i] == 'x' ? "***" : (char[]){text[i], '\0'}) != 0)
+            return -1;
+    return 0;
+}
+
+static int mask_nothing(struct buf *out, const char *text, size_t len)
+{
+    (void)out;
+    (void)text;
+    (void)len;
+    return -1;
+}
+
+static void write_marked(void)
+{
+    char text[8 * 1024];
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 1] = '\0';
+    text[0] = 'x';
+    log_info("x", "%s", text);
+}
+
+static void test_messages_are_masked(void **state)
+{
+    (void)state;
+    log_configure(LOG_LEVEL_INFO, true);
+    log_mask_with(mask_x);
+    assert_non_null(strstr(caught(write_marked), "\"area\":\"x\",\"msg\":\"***aaa"));
+    log_mask_with(mask_nothing); /* what cannot be masked is not written */
+    assert_string_equal(caught(write_marked), "");
+    log_mask_with(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_text_breaks_lines),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_secrets_are_replaced),
+        cmocka_unit_test(test_messages_are_masked),
         cmocka_unit_test(test_lines_of_threads_do_not_mix),
         cmocka_unit_test(test_an_unread_pipe_loses_lines_and_says_so),
     };

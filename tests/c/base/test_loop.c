@@ -3,13 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -291,6 +294,81 @@ static void test_dropped_watch_is_silent_at_once(void **state)
     }
 }
 
+static void on_pause_other(void *ctx, int events)
+{
+    struct loop_fd **other = ctx;
+    (void)events;
+    events_seen++;
+    loop_fd_set(*other, 0);
+}
+
+/* Both are ready in one batch: whoever comes first pauses the other. */
+static void test_paused_watch_is_silent_at_once(void **state)
+{
+    (void)state;
+    int a = eventfd(1, EFD_CLOEXEC), b = eventfd(1, EFD_CLOEXEC);
+    watch_a = loop_fd_new(loop, a, LOOP_READABLE, on_pause_other, &watch_b);
+    watch_b = loop_fd_new(loop, b, LOOP_READABLE, on_pause_other, &watch_a);
+    events_seen = 0;
+    loop_turn(loop, true);
+    assert_int_equal(events_seen, 1);
+    loop_fd_free(watch_a);
+    loop_fd_free(watch_b);
+    close(a);
+    close(b);
+    events_seen = 0;
+}
+
+static void on_count(void *ctx, int events)
+{
+    uint64_t value;
+    (void)events;
+    if (read(*(int *)ctx, &value, sizeof(value)) == sizeof(value))
+        events_seen++;
+}
+
+static void test_many_ready_at_once_are_all_told(void **state)
+{
+    (void)state;
+    enum { MANY = 600 };
+    static int fds[MANY];
+    static struct loop_fd *watches[MANY];
+    for (int i = 0; i < MANY; i++) {
+        fds[i] = eventfd(1, EFD_CLOEXEC);
+        watches[i] = loop_fd_new(loop, fds[i], LOOP_READABLE, on_count, &fds[i]);
+        assert_non_null(watches[i]);
+    }
+    events_seen = 0;
+    for (int turns = 0; turns < 3; turns++)
+        loop_turn(loop, false);
+    assert_int_equal(events_seen, MANY);
+    for (int i = 0; i < MANY; i++) {
+        loop_fd_free(watches[i]);
+        close(fds[i]);
+    }
+    events_seen = 0;
+}
+
+static void test_paused_from_the_start_tells_no_end(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    struct loop_fd *watch = loop_fd_new(loop, ends[0], 0, on_events, NULL);
+    assert_non_null(watch);
+    assert_int_equal(fcntl(ends[0], F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+    close(ends[1]);
+    events_seen = 0;
+    loop_turn(loop, false);
+    assert_int_equal(events_seen, 0);
+    loop_fd_set(watch, LOOP_READABLE);
+    loop_turn(loop, false);
+    assert_int_equal(events_seen, LOOP_READABLE);
+    loop_fd_free(watch);
+    close(ends[0]);
+    events_seen = 0;
+}
+
 static void test_refused_watches(void **state)
 {
     (void)state;
@@ -329,6 +407,27 @@ static void test_jobs(void **state)
     assert_int_equal(loop_jobs_running(loop), 0);
 }
 
+static sigset_t blocked_in_job;
+
+static void look_at_signals(void *ctx)
+{
+    (void)ctx;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked_in_job);
+}
+
+/* A thread that did not block them would take those that the process waits for. */
+static void test_jobs_run_with_signals_blocked(void **state)
+{
+    (void)state;
+    int value = 0;
+    work_done = false;
+    assert_int_equal(loop_job(loop, look_at_signals, on_done, &value), 0);
+    while (!work_done)
+        loop_turn(loop, true);
+    assert_int_equal(sigismember(&blocked_in_job, SIGCHLD), 1);
+    assert_int_equal(sigismember(&blocked_in_job, SIGTERM), 1);
+}
+
 static void test_free_with_open_watches(void **state)
 {
     (void)state;
@@ -353,8 +452,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watch_tells_reading_writing_and_hangup, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_error_condition_counts_as_what_was_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_dropped_watch_is_silent_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_paused_watch_is_silent_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_ready_at_once_are_all_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_paused_from_the_start_tells_no_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refused_watches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_jobs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_jobs_run_with_signals_blocked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_free_with_open_watches, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

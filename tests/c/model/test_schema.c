@@ -41,8 +41,13 @@ static void test_faults(void **state)
     field_errors_add(&errors, ERR_INVALID_REQUEST, longer, "is not known");
     assert_int_equal(strlen(errors.list[2].field), 93);
     assert_true(utf8_valid(errors.list[2].field, 93));
-    for (int i = 0; i < 100; i++)
-        field_errors_add(&errors, ERR_INVALID_REQUEST, "c", "x");
+    field_errors_add(&errors, ERR_INVALID_REQUEST, "a", "is required");
+    assert_int_equal(errors.count, 3); /* a has its fault */
+    for (int i = 0; i < 100; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "c%d", i);
+        field_errors_add(&errors, ERR_INVALID_REQUEST, name, "x");
+    }
     assert_int_equal(errors.count, FIELD_ERRORS_MAX);
 }
 

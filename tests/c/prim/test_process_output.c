@@ -77,6 +77,70 @@ static void the_fastest_reader_paces_and_meets_no_gap(void **state)
     process_unref(process);
 }
 
+static void count_call(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+/* Neither one who polls nor a reader of the other stream sets the pace of this one, nor do they end the wait for the
+ * first reader; all are told of what comes. */
+static void who_does_not_read_it_paces_nothing(void **state)
+{
+    (void)state;
+    struct process_spec spec = spec_of(&fixture, "echo >&2; head -c 40000000 /dev/zero");
+    spec.capture_bytes = 0;
+    spec.pace = true;
+    struct process *process = start(&fixture, &spec);
+    const struct ring *ring = process_ring(process, PROCESS_STDOUT);
+    int polls = 0;
+    struct process_reader poll = {.offset = {PROCESS_NOT_READ, PROCESS_NOT_READ}};
+    struct process_reader other = {.offset = {PROCESS_NOT_READ, 0}};
+    struct test_reader slow = {.takes = false};
+    process_reader_attach(process, &poll, count_call, &polls);
+    turn_for_ms(&fixture, 100);
+    assert_int_equal(process_state(process), PROCESS_RUNNING);
+    assert_in_range(ring->end, 1 << 20, 2 << 20);
+    assert_true(polls > 0);
+    process_reader_attach(process, &slow.reader, on_more, &slow);
+    process_reader_attach(process, &other, count_call, &polls);
+    turn_for_ms(&fixture, 100);
+    assert_in_range(ring->end, 1 << 20, 2 << 20);
+    assert_int_equal(ring->start, 0);
+    process_reader_detach(&slow.reader);
+    run_to_end(&fixture, process); /* nobody reads it now: it drains freely */
+    process_reader_detach(&poll);
+    process_reader_detach(&other);
+    process_unref(process);
+}
+
+/* More than are told in one turn of the loop. */
+static void all_of_many_readers_are_told(void **state)
+{
+    (void)state;
+    enum { COUNT = 100 };
+    struct process_spec spec = spec_of(&fixture, "sleep 0.1; echo; sleep 1000");
+    struct process *process = start(&fixture, &spec);
+    struct process_reader readers[COUNT] = {0};
+    int calls[COUNT] = {0};
+    for (int i = 0; i < COUNT; i++)
+        process_reader_attach(process, &readers[i], count_call, &calls[i]);
+    turn_for_ms(&fixture, 20);
+    for (int i = 0; i < COUNT; i++) {
+        assert_true(calls[i] > 0);
+        calls[i] = 0;
+    }
+    while (process_ring(process, PROCESS_STDOUT)->end == 0)
+        loop_turn(fixture.loop, true);
+    turn_for_ms(&fixture, 20);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(calls[i], 1);
+        process_reader_detach(&readers[i]);
+    }
+    process_stop(process);
+    run_to_end(&fixture, process);
+    process_unref(process);
+}
+
 /* A few bytes at a time: the program is never let run away from its only reader. */
 static void on_little(void *ctx)
 {
@@ -187,6 +251,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PROCESS_TEST(the_fastest_reader_paces_and_meets_no_gap),
+        PROCESS_TEST(who_does_not_read_it_paces_nothing),
+        PROCESS_TEST(all_of_many_readers_are_told),
         PROCESS_TEST(a_reader_that_takes_little_is_waited_for),
         PROCESS_TEST(without_readers_it_drains_freely),
         PROCESS_TEST(a_reader_that_leaves_lets_go_on),

@@ -2,6 +2,11 @@
  * runs itself again in a pid namespace of its own. */
 #include "process_fixture.h"
 
+#include "prim/process_signal.h"
+#include "without_cgroups.h"
+
+#include <sys/wait.h>
+
 static const char *self;
 
 static void every_code_is_right_and_no_zombie_is_left(void **state)
@@ -9,7 +14,6 @@ static void every_code_is_right_and_no_zombie_is_left(void **state)
     (void)state;
     enum { COUNT = 300, AT_ONCE = 50 };
     struct fixture fixture;
-    assert_int_equal(getpid(), 1);
     fixture_open(&fixture, 512);
     for (int begin = 0; begin < COUNT; begin += AT_ONCE) {
         struct process *processes[AT_ONCE];
@@ -31,6 +35,56 @@ static void every_code_is_right_and_no_zombie_is_left(void **state)
     fixture_close(&fixture);
 }
 
+/* The number of an ended entry is given to a newcomer: neither the entry's tree nor the entry by its number reaches it.
+ */
+static void a_recycled_pid_is_not_hit(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture, 512);
+    struct process_spec spec = spec_of(&fixture, "exit 0");
+    struct process *process = start(&fixture, &spec);
+    run_to_end(&fixture, process);
+    pid_t wanted = process_pid(process), newcomer = 0;
+    char text[16];
+    snprintf(text, sizeof(text), "%d", (int)wanted);
+    for (int tries = 0; tries < 50 && newcomer != wanted; tries++) {
+        int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_true(dprintf(fd, "%d", (int)wanted - 1) > 0);
+        close(fd);
+        newcomer = fork();
+        if (newcomer == 0) {
+            setsid(); /* leader of a session and a group of that number, as the entry was */
+            for (;;)
+                pause();
+        }
+        if (newcomer != wanted) {
+            kill(newcomer, SIGKILL);
+            turn_for_ms(&fixture, 20);
+        }
+    }
+    assert_int_equal(newcomer, wanted);
+    turn_for_ms(&fixture, 50);
+    static const bool scopes[] = {true, false};
+    for (size_t i = 0; i < 2; i++) {
+        struct signal_request request = {.signal = SIGKILL, .tree = scopes[i], .escalates = true};
+        const char *const names[] = {process_id(process), text};
+        for (size_t n = 0; n < 2; n++) {
+            struct err err = {0};
+            assert_null(process_signal_ask(fixture.table, names[n], &request, &err));
+            assert_int_equal(err.code, ERR_ALREADY_EXITED);
+        }
+    }
+    process_stop(process);
+    turn_for_ms(&fixture, 2300);
+    assert_int_equal(waitpid(newcomer, NULL, WNOHANG), 0); /* it lives */
+    assert_int_equal(kill(newcomer, SIGKILL), 0);
+    turn_for_ms(&fixture, 100);
+    process_unref(process);
+    fixture_close(&fixture);
+}
+
 static void runs_as_pid_1(void **state)
 {
     (void)state;
@@ -45,8 +99,12 @@ static void runs_as_pid_1(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest outer[] = {cmocka_unit_test(runs_as_pid_1)};
-    const struct CMUnitTest inner[] = {cmocka_unit_test(every_code_is_right_and_no_zombie_is_left)};
+    const struct CMUnitTest outer[] = {cmocka_unit_test(every_code_is_right_and_no_zombie_is_left),
+                                       cmocka_unit_test(runs_as_pid_1)};
+    const struct CMUnitTest inner[] = {cmocka_unit_test(every_code_is_right_and_no_zombie_is_left),
+                                       cmocka_unit_test(a_recycled_pid_is_not_hit)};
     self = argv[0];
-    return argc > 1 ? cmocka_run_group_tests(inner, NULL, NULL) : cmocka_run_group_tests(outer, NULL, NULL);
+    if (argc > 1 && strcmp(argv[1], "--as-pid-1") == 0)
+        return getpid() != 1 || cmocka_run_group_tests(inner, NULL, NULL);
+    return RUN_WITH_AND_WITHOUT_CGROUPS(outer, argc, argv);
 }

@@ -1,5 +1,6 @@
 /* prim/process_stop: time-outs, stopping, signals, and the end of all. */
 #include "process_fixture.h"
+#include "without_cgroups.h"
 
 static struct fixture fixture;
 
@@ -150,7 +151,7 @@ static void the_end_reaches_all(void **state)
 
 #define PROCESS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         PROCESS_TEST(a_time_out_ends_the_tree_and_keeps_the_output),
@@ -161,5 +162,5 @@ int main(void)
         PROCESS_TEST(endless_output_starves_nobody),
         PROCESS_TEST(the_end_reaches_all),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_WITH_AND_WITHOUT_CGROUPS(tests, argc, argv);
 }

@@ -112,6 +112,21 @@ static void a_dropped_entry_with_open_pipes_goes_with_the_table(void **state)
     process_unref(process);
 }
 
+static void an_ignored_signal_loses_no_exit_code(void **state)
+{
+    (void)state;
+    struct process_limits limits = {.living_max = 8, .ended_shells_max = 8};
+    struct err err;
+    process_table_free(fixture.table); /* of two, each would reap the other's */
+    signal(SIGCHLD, SIG_IGN);          /* as whoever starts the server may */
+    fixture.table = process_table_new(fixture.loop, &limits, environ, &err);
+    assert_non_null(fixture.table);
+    struct process_spec spec = spec_of(&fixture, "exit 7");
+    struct process *process = start(&fixture, &spec);
+    assert_int_equal(run_to_end(&fixture, process).exit_code, 7);
+    process_unref(process);
+}
+
 static void orphans_are_reaped_and_no_code_is_stolen(void **state)
 {
     (void)state;
@@ -139,6 +154,7 @@ int main(void)
         PROCESS_TEST(the_living_are_limited),
         PROCESS_TEST(the_newest_ended_ones_are_kept),
         PROCESS_TEST(ended_output_is_limited),
+        PROCESS_TEST(an_ignored_signal_loses_no_exit_code),
         PROCESS_TEST(a_dropped_entry_is_whole_for_who_holds_it),
         PROCESS_TEST(a_dropped_entry_with_open_pipes_goes_with_the_table),
         PROCESS_TEST(orphans_are_reaped_and_no_code_is_stolen),

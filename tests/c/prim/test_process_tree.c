@@ -2,6 +2,7 @@
 #include "prim/process_tree.h"
 
 #include "process_fixture.h"
+#include "without_cgroups.h"
 
 #include <sys/wait.h>
 
@@ -158,7 +159,7 @@ static void a_fork_storm_dies(void **state)
     fixture_close(&fixture);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(never_signals_itself_or_its_ancestors),
@@ -168,5 +169,5 @@ int main(void)
         cmocka_unit_test(spares_strangers_and_the_server),
         cmocka_unit_test(a_fork_storm_dies),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_WITH_AND_WITHOUT_CGROUPS(tests, argc, argv);
 }

@@ -57,6 +57,26 @@ static void keeps_the_newest_bytes(void **state)
     ring_deinit(&ring);
 }
 
+static void copies_round_the_end_of_the_memory(void **state)
+{
+    (void)state;
+    struct ring ring;
+    char out[16];
+    ring_init(&ring, 10);
+    assert_int_equal(ring_copy(&ring, 0, out, 4), 0);
+    ring_append(&ring, "abcdefgh", 8);
+    ring_append(&ring, "ijkl", 4);
+    assert_int_equal(ring_copy(&ring, 7, out, 4), 4); /* the memory ends after three of them */
+    assert_memory_equal(out, "hijk", 4);
+    assert_int_equal(ring_copy(&ring, 0, out, 3), 3); /* before the start: from there */
+    assert_memory_equal(out, "cde", 3);
+    assert_int_equal(ring_copy(&ring, 10, out, 16), 2);
+    assert_memory_equal(out, "kl", 2);
+    assert_int_equal(ring_copy(&ring, 12, out, 16), 0);
+    assert_int_equal(ring_copy(&ring, 99, out, 16), 0);
+    ring_deinit(&ring);
+}
+
 static void one_append_larger_than_the_ring(void **state)
 {
     (void)state;
@@ -118,8 +138,11 @@ static void every_byte_by_its_offset(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(starts_empty_and_without_memory), cmocka_unit_test(keeps_the_newest_bytes),
-        cmocka_unit_test(one_append_larger_than_the_ring), cmocka_unit_test(deinit_keeps_offsets),
+        cmocka_unit_test(starts_empty_and_without_memory),
+        cmocka_unit_test(keeps_the_newest_bytes),
+        cmocka_unit_test(copies_round_the_end_of_the_memory),
+        cmocka_unit_test(one_append_larger_than_the_ring),
+        cmocka_unit_test(deinit_keeps_offsets),
         cmocka_unit_test(every_byte_by_its_offset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,11 +8,15 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,14 +58,18 @@ static int tear_down(void **state)
 /* Starts it with one pipe as stdout and stderr and reads all; -1 with *err. */
 static int run(char *const *argv, char *const *envp, const char *path, char *out, size_t size, struct err *err)
 {
-    int pipe_fds[2], pidfd;
-    pid_t pid;
+    int pipe_fds[2];
+    struct spawned spawned;
     siginfo_t info;
     assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
     int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    struct spawn spawn = {
-        .path = path, .argv = argv, .envp = envp, .cwd_fd = dir_fd, .stdio = {null_fd, pipe_fds[1], pipe_fds[1]}};
-    int failed = spawn_start(&spawn, &pid, &pidfd, err);
+    struct spawn spawn = {.path = path,
+                          .argv = argv,
+                          .envp = envp,
+                          .cwd_fd = dir_fd,
+                          .stdio = {null_fd, pipe_fds[1], pipe_fds[1]},
+                          .cgroup_fd = -1};
+    int failed = spawn_start(&spawn, &spawned, err);
     close(null_fd);
     close(pipe_fds[1]);
     if (failed == 0) {
@@ -70,8 +78,9 @@ static int run(char *const *argv, char *const *envp, const char *path, char *out
         while ((n = read(pipe_fds[0], out + len, size - 1 - len)) > 0)
             len += (size_t)n;
         out[len] = '\0';
-        assert_int_equal(waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED), 0);
-        close(pidfd);
+        assert_int_equal(waitid(P_PIDFD, (id_t)spawned.pidfd, &info, WEXITED), 0);
+        assert_int_equal(info.si_pid, spawned.pid);
+        close(spawned.pidfd);
         failed = info.si_status;
     }
     close(pipe_fds[0]);
@@ -212,6 +221,60 @@ static void low_descriptors_do_not_mix(void **state)
     assert_string_equal(out, "to-out\nto-err\n");
 }
 
+/* Linux before 5.9, and filters of system calls that do not know it. */
+static void descriptors_are_closed_without_close_range(void **state)
+{
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct sock_filter code[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+            _exit(77);
+        char out[256];
+        struct err err;
+        for (int fd = 100; fd < 400; fd++)
+            dup2(0, fd); /* more than one read of the directory */
+        char *argv[] = {"ls", "/proc/self/fd", NULL};
+        int status = run(argv, no_env, "/bin/ls", out, sizeof(out), &err);
+        _exit(status == 0 && strcmp(out, "0\n1\n2\n3\n") == 0 ? 42 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WEXITSTATUS(status) == 77) {
+        printf("NOT RUN: spawn without close_range: this machine allows no filters\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 42);
+}
+
+static void a_group_that_refuses_is_done_without(void **state)
+{
+    (void)state;
+    struct spawned spawned;
+    struct err err;
+    siginfo_t info;
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    char *argv[] = {"true", NULL};
+    struct spawn spawn = {.path = "/bin/true",
+                          .argv = argv,
+                          .envp = no_env,
+                          .cwd_fd = dir_fd,
+                          .stdio = {null_fd, null_fd, null_fd},
+                          .cgroup_fd = dir_fd}; /* no control group at all */
+    assert_int_equal(spawn_start(&spawn, &spawned, &err), 0);
+    assert_false(spawned.placed);
+    assert_int_equal(waitid(P_PIDFD, (id_t)spawned.pidfd, &info, WEXITED), 0);
+    assert_int_equal(info.si_status, 0);
+    close(spawned.pidfd);
+    close(null_fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +285,8 @@ int main(void)
         cmocka_unit_test(too_large_is_told_beforehand_and_by_the_kernel),
         cmocka_unit_test(child_starts_clean),
         cmocka_unit_test(low_descriptors_do_not_mix),
+        cmocka_unit_test(descriptors_are_closed_without_close_range),
+        cmocka_unit_test(a_group_that_refuses_is_done_without),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

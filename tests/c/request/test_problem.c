@@ -58,6 +58,40 @@ static void all_faulty_fields(void **state)
     assert_string_equal(err.text, "a: is missing");
 }
 
+static void secrets_are_hidden(void **state)
+{
+    struct field_errors errors = {.code = ERR_INVALID_REQUEST, .count = 1};
+    struct response response;
+    struct err err;
+
+    (void)state;
+    strcpy(errors.list[0].field, "x://u:pw@h");
+    strcpy(errors.list[0].problem, "API_KEY=pw is unknown");
+    assert_int_equal(problem_from_fields(&err, &errors), -1);
+    assert_int_equal(problem_response(&response, 0, &err, &errors, "r"), 0);
+    assert_string_equal(text_of(&response.bytes),
+                        "{\"status\":400,\"title\":\"Bad Request\",\"code\":\"invalid_request\","
+                        "\"detail\":\"x://u:***@h: API_KEY=*** is unknown\",\"field\":\"x://u:***@h\","
+                        "\"request_id\":\"r\",\"errors\":[{\"field\":\"x://u:***@h\","
+                        "\"problem\":\"API_KEY=*** is unknown\"}]}");
+    response_deinit(&response);
+
+    /* Longer than a field's name can be, so that the @ is not there. */
+    memset(errors.list[0].field, 'p', sizeof(errors.list[0].field) - 1);
+    memcpy(errors.list[0].field, "x://u:", 6);
+    errors.list[0].field[sizeof(errors.list[0].field) - 1] = '\0';
+    strcpy(errors.list[0].problem, "is unknown");
+    assert_int_equal(problem_from_fields(&err, &errors), -1);
+    assert_string_equal(err.text, "x://u:***: is unknown");
+    assert_int_equal(problem_response(&response, 0, &err, &errors, "r"), 0);
+    assert_null(strstr(text_of(&response.bytes), "ppp"));
+    response_deinit(&response);
+    err_set(&err, ERR_FILE_NOT_FOUND, "no such file: x://u:%0250d@h", 0);
+    assert_int_equal(problem_response(&response, 0, &err, NULL, "r"), 0);
+    assert_null(strstr(text_of(&response.bytes), "000"));
+    response_deinit(&response);
+}
+
 static void statuses(void **state)
 {
     struct response response;
@@ -82,6 +116,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_failure),
         cmocka_unit_test(all_faulty_fields),
+        cmocka_unit_test(secrets_are_hidden),
         cmocka_unit_test(statuses),
     };
 

@@ -151,6 +151,26 @@ describe("/openapi.json", function()
       end)
     end
 
+    it("the output of a process, its stream and its standard input are as described", function()
+      local id = request(201, "POST", "/processes", { json = { command = "cat; exit 3", keep_stdin = true } }):json().id
+      local function stdin(status, body)
+        request(status, "POST", "/processes/" .. id .. "/stdin", { json = body })
+      end
+      request(200, "GET", "/processes/" .. id .. "/output")
+      stdin(200, { data = "abc" })
+      stdin(200, { data = "\n", eof = true })
+      stdin(409, { data = "late" })
+      request(200, "GET", "/processes/" .. id .. "/output?follow=true")
+      assert.equal("abc\n", request(200, "GET", "/processes/" .. id .. "/output?wait_ms=5000"):json().stdout)
+      request(400, "GET", "/processes/" .. id .. "/output?stdout_offset=99")
+      request(404, "GET", "/processes/p-0/output")
+      request(404, "POST", "/processes/p-0/stdin", { json = {} })
+      local lost = request(201, "POST", "/processes", { json = { command = "head -c 5000000 /dev/zero" } }):json().id
+      request(200, "GET", "/processes/" .. lost .. "/output?follow=true&tail_bytes=0")
+      local gap = request(200, "GET", "/processes/" .. lost .. "/output?limit=1"):json().gap
+      assert.same({ from = 0, to = 5000000 - 4 * 1024 * 1024 }, gap.stdout)
+    end)
+
     it("a contradiction would be noticed", function()
       local altered = json.decode(files.read(dir .. "/openapi.json"))
       altered.paths["/health"].get.responses["200"].content["application/json"].schema = { type = "array" }

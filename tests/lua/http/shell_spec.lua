@@ -125,6 +125,11 @@ describe("POST /shell", function()
     it("arguments over the kernel's limit", function()
       check.problem(post { command = "echo ok #" .. ("x"):rep(300 * 1024) }, 413, "payload_too_large")
       check.problem(post { argv = { "true", ("x"):rep(131072) } }, 413, "payload_too_large")
+      local words = { "true" }
+      for i = 2, 65537 do
+        words[i] = "x"
+      end
+      check.problem(post { argv = words }, 413, "payload_too_large")
       check.problem(post { command = "true", env = { BIG = ("x"):rep(200 * 1024) } }, 413, "payload_too_large")
       assert.equal("ok\n", sh("echo ok").stdout)
     end)

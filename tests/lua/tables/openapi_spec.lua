@@ -15,16 +15,18 @@ describe("the OpenAPI document", function()
     end
     assert.are.equal("3.1.0", document.openapi)
     assert.are.equal("1.2.3", document.info.version)
-    assert.are.equal(9, count)
+    assert.are.equal(19, count) -- two paths have two methods
     assert.are.equal("shell.stream", document.paths["/shell/stream"].post.operationId)
     stubs.route("upload").enabled = false
     assert.is_nil(stubs.route("openapi").handler().paths["/upload"])
   end)
 
   it("tags with the groups that have routes", function()
-    assert.are.equal(2, #document.tags)
-    assert.are.equal("core", document.tags[1].name)
-    assert.are.equal("commands", document.tags[2].name)
+    local names = {}
+    for i, tag in ipairs(document.tags) do
+      names[i] = tag.name
+    end
+    assert.are.same({ "core", "commands", "process", "system" }, names)
     assert.are.same({ "commands" }, document.paths["/shell"].post.tags)
   end)
 
@@ -53,6 +55,9 @@ describe("the OpenAPI document", function()
     assert.is_table(shell["200"].content["application/json"].schema.properties.exit_code)
     assert.is_table(document.paths["/shell/stream"].post.responses["200"].content["text/event-stream"])
     assert.is_table(document.paths["/upload"].post.responses["201"])
+    local output = document.paths["/processes/{id}/output"].get.responses["200"].content
+    assert.is_table(output["application/json"].schema.properties.eof)
+    assert.are.same({ schema = { type = "string" } }, output["text/event-stream"])
     local health = document.paths["/health"].get
     assert.are.same(json.array {}, health.security)
     assert.is_nil(health.responses["401"])

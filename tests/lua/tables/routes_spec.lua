@@ -13,15 +13,19 @@ describe("the shipped routes", function()
     assert.are.same({}, stubs.faults)
   end)
 
-  it("are the eight of core and commands, and the document", function()
+  it("are those of core, commands, processes and the system, and those of the packs", function()
     local found = {}
     for _, route in ipairs(stubs.routes) do
       found[#found + 1] = ("%s %s %s"):format(route.method, route.path, route.group)
     end
     assert.are.same({
       "GET /health core", "GET /commands commands", "POST /commands/{name} commands", "POST /upload commands",
-      "GET /download commands", "POST /shell commands", "POST /shell/stream commands", "GET /capabilities core",
-      "GET /openapi.json core",
+      "GET /download commands", "POST /shell commands", "POST /shell/stream commands",
+      "GET /processes process", "POST /processes process", "GET /processes/{id} process",
+      "POST /processes/{id}/signal process", "GET /processes/{id}/output process",
+      "GET /capabilities core", "GET /system/info system", "GET /system/metrics system", "GET /system/disk system",
+      "GET /system/ports system", "GET /env system", "POST /env system",
+      "GET /openapi.json core", "POST /processes/{id}/stdin process",
     }, found)
   end)
 
@@ -73,9 +77,9 @@ describe("GET /capabilities", function()
   before_each(stubs.load)
 
   it("counts the enabled routes of no pack", function()
-    assert.are.equal(8, call("capabilities", {}).endpoint_count)
+    assert.are.equal(19, call("capabilities", {}).endpoint_count)
     stubs.route("shell").enabled = false
-    assert.are.equal(7, call("capabilities", {}).endpoint_count)
+    assert.are.equal(18, call("capabilities", {}).endpoint_count)
   end)
 
   it("lists all groups, with a reason where there is nothing yet", function()

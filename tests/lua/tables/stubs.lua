@@ -134,10 +134,17 @@ preload("abx.session", {
     return M.enter(name)
   end,
 })
+preload("abx.env", {})
+preload("abx.system", {
+  find_program = function(name)
+    return M.find_program(name)
+  end,
+})
 preload("abx.time", {
   now_ms = function()
     return 0
   end,
+  sleep = function() end,
 })
 
 function _G.fail(code, message, field)
@@ -177,13 +184,16 @@ end
 
 --- Loads all that ships, into M.groups, M.routes, M.packs and M.commands.
 function M.load()
-  M.groups, M.routes, M.packs, M.faults, M.draining = {}, {}, { "openapi" }, {}, false
+  M.groups, M.routes, M.packs, M.faults, M.draining = {}, {}, { "openapi", "extras" }, {}, false
   for _, name in ipairs { "core", "commands", "file_ops", "process", "system", "terminal", "dev_tools", "browser" } do
     local group = assert(loadfile("lua/groups/" .. name .. ".lua"))()
     group.enabled = group.always_on or group.default_on
     M.groups[#M.groups + 1] = group
   end
-  for _, source in ipairs { { "lua/routes/core.lua" }, { "lua/routes/system.lua" }, { "lua/packs/openapi.lua", "openapi" } } do
+  for _, source in ipairs {
+    { "lua/routes/core.lua" }, { "lua/routes/process.lua" }, { "lua/routes/system.lua" },
+    { "lua/packs/openapi.lua", "openapi" }, { "lua/packs/extras.lua", "extras" },
+  } do
     local routes = load_file(table.unpack(source))
     table.move(routes, 1, #routes, #M.routes + 1, M.routes)
   end
