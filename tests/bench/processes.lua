@@ -13,7 +13,7 @@ local PRINTERS = bench.SHORT and 10 or 200
 local LISTED = bench.SHORT and 20 or 500
 local IN_A_ROW = bench.SHORT and 50 or 1000
 local HEALTH_CALLS = bench.SHORT and 100 or 3000
--- The next start waits for the last program's end, as the loop in C does.
+-- The next start waits for the last program's end, and so long does the loop in C.
 local PAUSE_US = "3000"
 
 local function call(side, method, target, body)
@@ -52,7 +52,7 @@ local function measure_starts(round, pinned)
   bench.both(round, "start", function()
     return { us = (latency_us(pinned, STARTS, "POST", "/processes", '{"argv":["/bin/true"]}', PAUSE_US)) }
   end, function()
-    local out = process.run { "taskset", "-c", bench.SERVER_CORE, TOOLS .. "spawn_loop", tostring(STARTS), "start" }
+    local out = process.run { "taskset", "-c", bench.SERVER_CORE, TOOLS .. "spawn_loop", tostring(STARTS), "start", PAUSE_US }
     return { us = bench.number_of(out.stdout, "([%d.]+)") }
   end)
 end
@@ -88,6 +88,7 @@ end
 
 local function state_of(side)
   local fds = 0
+  uv.sleep(300) -- the last connection is to be closed by then
   for _ in pairs(process.descriptors(side.pid) or {}) do
     fds = fds + 1
   end

@@ -1,7 +1,7 @@
 /* The floor for starting programs; run by script/bench. Prints the median in microseconds of
  *   spawn_loop COUNT         posix_spawn and waitpid of `/bin/bash -c true`, with its output read from a pipe
- *   spawn_loop COUNT start   posix_spawn of /bin/true alone, with a pipe made for its output
- * one after another. */
+ *   spawn_loop COUNT start PAUSE_US   posix_spawn of /bin/true alone, with a pipe made for its output
+ * one after another, after that pause. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -65,10 +65,14 @@ int main(int argc, char **argv)
     double *times = calloc(count + 1, sizeof(*times));
     if (times == NULL || count == 0)
         fail("usage: spawn_loop COUNT", EINVAL);
-    int start_only = argc > 2 && strcmp(argv[2], "start") == 0;
+    int start_only = argc > 3 && strcmp(argv[2], "start") == 0;
+    useconds_t pause_us = start_only ? (useconds_t)strtoul(argv[3], NULL, 10) : 0;
     char *const shell[] = {"/bin/bash", "-c", "true", NULL}, *const program[] = {"/bin/true", NULL};
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (pause_us > 0)
+            usleep(pause_us);
         times[i] = run_once(start_only ? program : shell, start_only);
+    }
     qsort(times, count, sizeof(*times), compare);
     printf("%.1f\n", times[count / 2]);
     free(times);
