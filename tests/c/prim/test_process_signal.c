@@ -9,68 +9,82 @@
 
 enum { OTHERS = 8, MANY = 20 };
 
-static char own_dir[PATH_MAX]; /* "" or the server's own group, which programs move themselves to */
+static char own_dir[PATH_MAX]; /* the server's own group, which programs move themselves to */
+static struct fixture fixture;
+static struct process *others[OTHERS];
 
-struct others {
-    struct process *processes[OTHERS];
-};
-
-static void others_start(struct fixture *fixture, struct others *others)
+static int set_up(void **state)
 {
-    struct process_spec spec = spec_of(fixture, "exec sleep 6101");
+    (void)state;
+    fixture_open(&fixture, MANY);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fixture_close(&fixture);
+    return 0;
+}
+
+static int set_up_among_others(void **state)
+{
+    set_up(state);
+    struct process_spec spec = spec_of(&fixture, "exec sleep 6101");
     for (int i = 0; i < OTHERS; i++)
-        others->processes[i] = start(fixture, &spec);
+        others[i] = start(&fixture, &spec);
+    return 0;
 }
 
 /* They were not hit. */
-static void others_end(struct fixture *fixture, struct others *others)
+static int tear_down_others(void **state)
 {
     for (int i = 0; i < OTHERS; i++) {
-        assert_int_equal(process_state(others->processes[i]), PROCESS_RUNNING);
-        process_stop(others->processes[i]);
+        assert_int_equal(process_state(others[i]), PROCESS_RUNNING);
+        process_stop(others[i]);
     }
     for (int i = 0; i < OTHERS; i++) {
-        assert_int_equal(run_to_end(fixture, others->processes[i]).signal, SIGTERM);
-        process_unref(others->processes[i]);
+        assert_int_equal(run_to_end(&fixture, others[i]).signal, SIGTERM);
+        process_unref(others[i]);
     }
+    return tear_down(state);
 }
 
 /* Runs a command; it says "ready" when it is. */
-static struct process *start_ready(struct fixture *fixture, const char *command)
+static struct process *start_ready(const char *command)
 {
-    struct process_spec spec = spec_of(fixture, command);
-    struct process *process = start(fixture, &spec);
+    struct process_spec spec = spec_of(&fixture, command);
+    struct process *process = start(&fixture, &spec);
     for (int i = 0; i < 500; i++) {
         char *text = captured(process, PROCESS_STDOUT);
         bool ready = strcmp(text, "ready\n") == 0;
         free(text);
         if (ready)
             return process;
-        turn_for_ms(fixture, 20);
+        turn_for_ms(&fixture, 20);
     }
     fail_msg("not ready: %s", command);
     return NULL;
 }
 
-static struct signalling *ask(struct fixture *fixture, struct process *process, const struct signal_request *request)
+static struct signalling *ask(struct process *process, const struct signal_request *request)
 {
     struct err err = {0};
-    struct signalling *signalling = process_signal_ask(fixture->table, process_id(process), request, &err);
+    struct signalling *signalling = process_signal_ask(fixture.table, process_id(process), request, &err);
     if (signalling == NULL)
         fail_msg("%s", err.text);
     return signalling;
 }
 
 /* Asks, waits for the end and whatever was promised, and tells. */
-static struct signalling_report ask_and_wait(struct fixture *fixture, struct process *process,
-                                             const struct signal_request *request)
+static struct signalling_report ask_and_wait(struct process *process, const struct signal_request *request)
 {
     struct signalling_report report;
     bool over = false;
-    struct signalling *signalling = ask(fixture, process, request);
+    struct signalling *signalling = ask(process, request);
     if (signalling_wait(signalling, 20000, set_true, &over))
         while (!over)
-            loop_turn(fixture->loop, true);
+            loop_turn(fixture.loop, true);
     signalling_tell(signalling, &report);
     signalling_free(signalling);
     return report;
@@ -80,19 +94,13 @@ static void one_that_moved_itself_out_is_found(void **state)
 {
     (void)state;
     char command[PATH_MAX + 100];
-    struct fixture fixture;
-    struct others others;
-    fixture_open(&fixture, OTHERS + 1);
-    others_start(&fixture, &others);
     snprintf(command, sizeof(command), "echo $$ >'%s/cgroup.procs'; sleep 6102 & echo ready; wait", own_dir);
-    struct process *process = start_ready(&fixture, command);
+    struct process *process = start_ready(command);
     struct signal_request request = {.signal = SIGTERM, .tree = true};
-    struct signalling_report report = ask_and_wait(&fixture, process, &request);
+    struct signalling_report report = ask_and_wait(process, &request);
     assert_int_equal(report.signalled, 2);
     assert_int_equal(report.exit_signal, SIGTERM);
     process_unref(process);
-    others_end(&fixture, &others);
-    fixture_close(&fixture);
 }
 
 /* Into the group of a program that is none of its tree. */
@@ -100,56 +108,40 @@ static void one_that_moved_in_with_another_is_found(void **state)
 {
     (void)state;
     char command[PATH_MAX + 200];
-    struct fixture fixture;
-    struct others others;
-    fixture_open(&fixture, OTHERS + 1);
-    others_start(&fixture, &others);
     snprintf(command, sizeof(command), "echo $$ >'%s'/\"$(sed -n s/^0:://p /proc/%d/cgroup | grep -o 'abxd-.*')\"/%s",
-             own_dir, (int)process_pid(others.processes[0]), "cgroup.procs; echo ready; exec sleep 6103");
-    struct process *process = start_ready(&fixture, command);
+             own_dir, (int)process_pid(others[0]), "cgroup.procs; echo ready; exec sleep 6103");
+    struct process *process = start_ready(command);
     struct signal_request request = {.signal = SIGTERM, .tree = true};
-    struct signalling_report report = ask_and_wait(&fixture, process, &request);
+    struct signalling_report report = ask_and_wait(process, &request);
     assert_int_equal(report.signalled, 1);
     assert_int_equal(report.exit_signal, SIGTERM);
     process_unref(process);
-    others_end(&fixture, &others);
-    fixture_close(&fixture);
 }
 
 static void an_orphan_outside_of_all_groups_is_found(void **state)
 {
     (void)state;
     char command[PATH_MAX + 100];
-    struct fixture fixture;
-    struct others others;
-    fixture_open(&fixture, OTHERS + 1);
-    others_start(&fixture, &others);
     snprintf(command, sizeof(command),
              "(setsid sh -c 'echo $$ >\"%s/cgroup.procs\"; echo ready; exec sleep 6104' &) ; exec sleep 6105", own_dir);
-    struct process *process = start_ready(&fixture, command);
+    struct process *process = start_ready(command);
     struct signal_request request = {.signal = SIGTERM, .tree = true};
-    struct signalling_report report = ask_and_wait(&fixture, process, &request);
+    struct signalling_report report = ask_and_wait(process, &request);
     assert_int_equal(report.signalled, 2);
     process_unref(process);
-    others_end(&fixture, &others);
-    fixture_close(&fixture);
 }
 
 static void an_orphan_outside_that_outlives_the_signal_is_killed(void **state)
 {
     (void)state;
     char command[PATH_MAX + 200];
-    struct fixture fixture;
-    struct others others;
-    fixture_open(&fixture, OTHERS + 1);
-    others_start(&fixture, &others);
     snprintf(command, sizeof(command),
              "(setsid sh -c 'trap \"\" TERM; echo $$ >\"%s/cgroup.procs\"; echo ready; exec sleep 6106' &) ; "
              "exec sleep 6107",
              own_dir);
-    struct process *process = start_ready(&fixture, command);
+    struct process *process = start_ready(command);
     struct signal_request request = {.signal = SIGTERM, .tree = true, .escalates = true, .escalate_ms = 100};
-    struct signalling_report report = ask_and_wait(&fixture, process, &request);
+    struct signalling_report report = ask_and_wait(process, &request);
     assert_int_equal(report.signalled, 2);
     assert_true(report.escalated);
     assert_int_equal(report.exit_signal, SIGTERM);
@@ -158,8 +150,6 @@ static void an_orphan_outside_that_outlives_the_signal_is_killed(void **state)
     assert_null(process_signal_ask(fixture.table, process_id(process), &request, &err));
     assert_int_equal(err.code, ERR_ALREADY_EXITED);
     process_unref(process);
-    others_end(&fixture, &others);
-    fixture_close(&fixture);
 }
 
 /* What runs in the session of another program that lives is of that one's tree, whatever its environment says. */
@@ -167,35 +157,30 @@ static void another_program_that_bears_the_marker_is_spared(void **state)
 {
     (void)state;
     char command[100];
-    struct fixture fixture;
-    fixture_open(&fixture, 2);
-    struct process *process = start_ready(&fixture, "echo ready; exec sleep 6110");
+    struct process *process = start_ready("echo ready; exec sleep 6110");
     snprintf(command, sizeof(command), "export ABX_PROCESS_ID=%s; sleep 6111 & echo ready; wait", process_id(process));
-    struct process *other = start_ready(&fixture, command);
+    struct process *other = start_ready(command);
     struct signal_request request = {.signal = SIGTERM, .tree = true};
-    assert_int_equal(ask_and_wait(&fixture, process, &request).signalled, 1);
+    assert_int_equal(ask_and_wait(process, &request).signalled, 1);
     assert_int_equal(process_state(other), PROCESS_RUNNING);
-    assert_int_equal(ask_and_wait(&fixture, other, &request).signalled, 2);
+    assert_int_equal(ask_and_wait(other, &request).signalled, 2);
     process_unref(process);
     process_unref(other);
-    fixture_close(&fixture);
 }
 
 /* Those whose time comes in one turn of the loop look and kill together; each is told of its own. */
 static void promises_of_one_turn_are_kept_for_each(void **state)
 {
     (void)state;
-    struct fixture fixture;
     struct process *processes[MANY];
     struct signalling *signallings[MANY];
     bool over[MANY] = {false};
-    fixture_open(&fixture, MANY);
     for (int i = 0; i < MANY; i++)
-        processes[i] = start_ready(&fixture, i % 2 == 0 ? "trap '' TERM; echo ready; exec sleep 6108"
-                                                        : "echo ready; exec sleep 6109");
+        processes[i] =
+            start_ready(i % 2 == 0 ? "trap '' TERM; echo ready; exec sleep 6108" : "echo ready; exec sleep 6109");
     struct signal_request request = {.signal = SIGTERM, .tree = true, .escalates = true, .escalate_ms = 300};
     for (int i = 0; i < MANY; i++) {
-        signallings[i] = ask(&fixture, processes[i], &request);
+        signallings[i] = ask(processes[i], &request);
         if (i == 4) { /* its client leaves: it is killed all the same */
             signalling_free(signallings[i]);
             over[i] = true;
@@ -216,20 +201,21 @@ static void promises_of_one_turn_are_kept_for_each(void **state)
         assert_int_equal(report.escalated, i % 2 == 0);
         signalling_free(signallings[i]);
     }
-    fixture_close(&fixture);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_that_moved_itself_out_is_found),
-        cmocka_unit_test(one_that_moved_in_with_another_is_found),
-        cmocka_unit_test(an_orphan_outside_of_all_groups_is_found),
-        cmocka_unit_test(an_orphan_outside_that_outlives_the_signal_is_killed),
-        cmocka_unit_test(another_program_that_bears_the_marker_is_spared),
-        cmocka_unit_test(promises_of_one_turn_are_kept_for_each),
+        cmocka_unit_test_setup_teardown(one_that_moved_itself_out_is_found, set_up_among_others, tear_down_others),
+        cmocka_unit_test_setup_teardown(one_that_moved_in_with_another_is_found, set_up_among_others, tear_down_others),
+        cmocka_unit_test_setup_teardown(an_orphan_outside_of_all_groups_is_found, set_up_among_others,
+                                        tear_down_others),
+        cmocka_unit_test_setup_teardown(an_orphan_outside_that_outlives_the_signal_is_killed, set_up_among_others,
+                                        tear_down_others),
+        cmocka_unit_test_setup_teardown(another_program_that_bears_the_marker_is_spared, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(promises_of_one_turn_are_kept_for_each, set_up, tear_down),
     };
     if (!cgroup_dir(NULL, own_dir))
-        own_dir[0] = '\0';
+        strcpy(own_dir, "/proc/self"); /* nothing can be made in it, so that nobody moves */
     return RUN_WITH_AND_WITHOUT_CGROUPS(tests, argc, argv);
 }
