@@ -2,6 +2,7 @@
 local env = require("abx.env")
 local json = require("abx.json")
 local P = require("abx.params")
+local problem = require("abx.problem")
 local server = require("abx.server")
 local system = require("abx.system")
 local tables = require("abx.tables")
@@ -85,6 +86,34 @@ local function endpoint_count()
   return count
 end
 
+local FIELD_NAME_MAX = 64 -- what is no name may be long
+
+--- What is malformed in a change of the environment, all of it; abx.env would refuse the first.
+local function env_faults(set, unset)
+  local errors = {}
+  local function check(ok, field, fault)
+    if not ok then
+      errors[#errors + 1] = { field = field, problem = fault }
+    end
+  end
+  local function is_name(name)
+    return name:find("^[%a_][%w_]*$") ~= nil
+  end
+  local not_a_name = "names of variables are letters, digits and underscores, no digit first"
+  for name, value in pairs(set) do
+    local field = "set." .. name:sub(1, FIELD_NAME_MAX)
+    check(is_name(name), field, not_a_name)
+    check(not value:find("\0", 1, true), field, "the value of a variable cannot hold a NUL byte")
+  end
+  table.sort(errors, function(a, b)
+    return a.field < b.field
+  end)
+  for index, name in ipairs(unset) do
+    check(is_name(name), ("unset[%d]"):format(index - 1), not_a_name)
+  end
+  return errors
+end
+
 return {
   group = "system",
   {
@@ -99,7 +128,10 @@ return {
         groups = P.array { of = GROUP },
         packs = P.array { of = P.string {} },
         endpoint_count = P.integer { min = 0, doc = "enabled endpoints, without those of packs" },
-        websocket = P.object { fields = { port = P.integer {}, path = P.string {} }, doc = "where terminals are reached" },
+        websocket = P.object {
+          nullable = true, doc = "where terminals are reached; null while the group terminal is off",
+          fields = { port = P.integer {}, path = P.string {} },
+        },
         process_tree = P.choice { "cgroup", "walk", required = true, doc = "how the tree of a program is found" },
         limits = P.map { of = P.any {} },
         defaults = P.object {
@@ -114,7 +146,7 @@ return {
         groups = group_entries(),
         packs = json.array(P.join(tables.packs())),
         endpoint_count = endpoint_count(),
-        websocket = { port = config.ws_port, path = "/pty/{id}" },
+        websocket = config.ws_port > 0 and { port = config.ws_port, path = "/pty/{id}" } or json.null,
         process_tree = config.process_tree,
         limits = config.limits,
         defaults = { base_dir = config.base_dir, shell = config.shell, timeout_ms = config.defaults.timeout_ms },
@@ -199,8 +231,8 @@ return {
             rss_bytes = COUNT,
             fds = COUNT,
             requests = P.integer { min = 0, doc = "that run now, this one too" },
-            processes = P.integer { min = 0, doc = "of the process table that live" },
-            terminals = COUNT,
+            processes = P.integer { min = 0, doc = "of the process table that live, without terminals" },
+            terminals = P.integer { min = 0, doc = "that live" },
           },
         },
       },
@@ -301,7 +333,12 @@ return {
     returns = P.object { doc = "done", fields = { set = NAMES, unset = NAMES } },
     errors = { "invalid_request", "protected_variable", "payload_too_large" },
     handler = function(req)
-      return try(env.update(req.params.set or {}, req.params.unset or {}))
+      local set, unset = req.params.set or {}, req.params.unset or {}
+      local errors = env_faults(set, unset)
+      if #errors > 0 then
+        return problem.invalid(req, errors)
+      end
+      return try(env.update(set, unset))
     end,
   },
 }

@@ -1,10 +1,13 @@
-/* abx.text: base64 and UTF-8. Called by scripts. */
+/* abx.text: base64, UTF-8, and text without its secrets. Called by scripts. */
 #include "base/base64.h"
 #include "base/utf8.h"
 #include "bind/bind.h"
+#include "prim/mask.h"
 #include "script/bindings.h"
 
 #include <lauxlib.h>
+
+enum { MASKED_MAX_BYTES = 1024 * 1024 };
 
 /* Pushes what is in the box at `index`, and empties it. */
 static void push_and_free(lua_State *L, struct buf *buf)
@@ -66,6 +69,18 @@ static int bind_text_is_utf8(lua_State *L)
     return 1;
 }
 
+/* text.mask(text) -> text, with what is secret in it as "***" (prim/mask): for what quotes a client's words */
+static int bind_text_mask(lua_State *L)
+{
+    size_t len;
+    const char *text = luaL_checklstring(L, 1, &len);
+    struct buf *out = lua_push_buf(L, MASKED_MAX_BYTES);
+    if (mask_cut_text(out, text, len) != 0)
+        return luaL_error(L, "out of memory");
+    push_and_free(L, out);
+    return 1;
+}
+
 int bind_text_open(lua_State *L)
 {
     static const luaL_Reg functions[] = {
@@ -73,6 +88,7 @@ int bind_text_open(lua_State *L)
         {"base64_decode", bind_text_base64_decode},
         {"utf8_scrub", bind_text_utf8_scrub},
         {"is_utf8", bind_text_is_utf8},
+        {"mask", bind_text_mask},
         {NULL, NULL},
     };
     luaL_newlib(L, functions);

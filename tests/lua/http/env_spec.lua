@@ -144,6 +144,16 @@ describe("the environment", function()
     assert.is_false(files.exists(abxd.base_dir .. "/x"))
   end)
 
+  it("tells all malformed names and values at once", function()
+    local refused = check.problem(abxd:post("/env", { set = { ["1A"] = "x\0", B = "b\0", OK = "1" }, unset = { "K", "A B" } }),
+      400, "invalid_request", "set.1A")
+    local fields = {}
+    for i, fault in ipairs(refused.errors) do
+      fields[i] = fault.field
+    end
+    assert.same({ "set.1A", "set.1A", "set.B", "unset[1]" }, fields)
+  end)
+
   it("takes no mask for a value", function()
     set { MY_KEY = "k1" }
     check.problem(abxd:post("/env", { set = { MY_KEY = "***" } }), 400, "invalid_request", "set.MY_KEY")

@@ -53,6 +53,9 @@ local mime = require("mime") -- of lua-socket
 
 preload("abx.text", {
   utf8_scrub = scrub,
+  mask = function(text)
+    return text
+  end,
   base64_encode = function(bytes)
     return (mime.b64(bytes))
   end,
@@ -75,7 +78,7 @@ preload("abx.server", {
   end,
   config = function()
     return {
-      base_dir = "/base", shell = "/bin/bash", port = 8080, ws_port = 8081,
+      base_dir = "/base", shell = "/bin/bash", port = 8080, ws_port = M.ws_port, ws_public_url = M.ws_public_url,
       limits = { requests = 512 }, defaults = { timeout_ms = 120000 }, process_tree = "walk",
     }
   end,
@@ -116,6 +119,23 @@ preload("abx.tables", tables)
 preload("abx.proc", {
   start = function(spec)
     return M.start(spec)
+  end,
+})
+preload("abx.pty", {
+  shell = function()
+    return "/bin/zsh"
+  end,
+  ticket = function(id)
+    return "ticket-of-" .. id
+  end,
+  list = function(with_tickets)
+    return { terminals = {}, with_tickets = with_tickets }
+  end,
+  close = function(id)
+    if id ~= "p-1" then
+      return nil, "terminal_not_found", "no terminal has the id " .. id, "id"
+    end
+    return { id = id, exit_code = 129 }
   end,
 })
 preload("abx.fs", {
@@ -185,13 +205,14 @@ end
 --- Loads all that ships, into M.groups, M.routes, M.packs and M.commands.
 function M.load()
   M.groups, M.routes, M.packs, M.faults, M.draining = {}, {}, { "openapi", "extras" }, {}, false
+  M.ws_port, M.ws_public_url = 8081, nil
   for _, name in ipairs { "core", "commands", "file_ops", "process", "system", "terminal", "dev_tools", "browser" } do
     local group = assert(loadfile("lua/groups/" .. name .. ".lua"))()
     group.enabled = group.always_on or group.default_on
     M.groups[#M.groups + 1] = group
   end
   for _, source in ipairs {
-    { "lua/routes/core.lua" }, { "lua/routes/process.lua" }, { "lua/routes/system.lua" },
+    { "lua/routes/core.lua" }, { "lua/routes/process.lua" }, { "lua/routes/pty.lua" }, { "lua/routes/system.lua" },
     { "lua/packs/openapi.lua", "openapi" }, { "lua/packs/extras.lua", "extras" },
   } do
     local routes = load_file(table.unpack(source))
