@@ -32,7 +32,9 @@ int json_scan(const char *text, size_t len, const struct json_events *events, vo
 
 /* Appends a quoted string; bytes that are not UTF-8 become U+FFFD. -1 when the buffer is full. */
 int json_write_string(struct buf *out, const char *text, size_t len) ABX_MUST_USE;
-/* The same without the quotes. */
+/* Appends `before` as it is ("," and a member's name), and then a NUL-terminated text as a string, or null for NULL. */
+int json_write_text(struct buf *out, const char *before, const char *text) ABX_MUST_USE;
+/* A string without its quotes. */
 int json_write_escaped(struct buf *out, const char *text, size_t len) ABX_MUST_USE;
 /* Bytes at the start that stand for themselves in a string: ASCII without controls, quotes and backslashes. */
 size_t json_plain_len(const char *text, size_t len);

@@ -100,6 +100,13 @@ int json_write_string(struct buf *out, const char *text, size_t len)
     return -1;
 }
 
+int json_write_text(struct buf *out, const char *before, const char *text)
+{
+    if (buf_append_text(out, before) != 0)
+        return -1;
+    return text ? json_write_string(out, text, strlen(text)) : buf_append_text(out, "null");
+}
+
 int json_write_int(struct buf *out, int64_t value)
 {
     char digits[24], *at = digits + sizeof digits;

@@ -34,6 +34,10 @@ static void test_strings(void **state)
     expect(&out, "\"\xE2\x82\xAC and \xEF\xBF\xBD\xEF\xBF\xBD.\xEF\xBF\xBD\"");
     assert_int_equal(json_write_string(&out, NULL, 0), 0);
     expect(&out, "\"\"");
+    assert_int_equal(json_write_text(&out, ",\"a\":", "b\n"), 0);
+    expect(&out, ",\"a\":\"b\\n\"");
+    assert_int_equal(json_write_text(&out, "{\"a\":", NULL), 0);
+    expect(&out, "{\"a\":null");
     /* A special byte at each place of a word. */
     for (size_t at = 0; at < 20; at++) {
         char text[20], expected[64];

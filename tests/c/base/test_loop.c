@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-static struct loop *loop;
+static struct loop *loop, *second_loop;
 static char order[64];
 
 static int set_up(void **state)
@@ -441,6 +441,46 @@ static void test_free_with_open_watches(void **state)
     close(ends[1]);
 }
 
+static void on_stop_asked(void *ctx, int events)
+{
+    (void)events;
+    eventfd_t count;
+    (void)!eventfd_read(*(int *)ctx, &count);
+    loop_stop(second_loop);
+}
+
+static void *run_second(void *ctx)
+{
+    (void)ctx;
+    loop_run(second_loop);
+    return NULL;
+}
+
+/* As the terminal thread does it. */
+static void test_second_loop_on_a_thread(void **state)
+{
+    (void)state;
+    int asked = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    second_loop = loop_new();
+    struct loop_fd *watch = loop_fd_new(second_loop, asked, LOOP_READABLE, on_stop_asked, &asked);
+    assert_non_null(watch);
+    for (int round = 0; round < 2; round++) {
+        pthread_t thread;
+        struct loop_timer timer = {0};
+        loop_timer_start(second_loop, &timer, 1, on_note, "t");
+        assert_int_equal(pthread_create(&thread, NULL, run_second, NULL), 0);
+        assert_int_equal(eventfd_write(asked, 1), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        loop_timer_stop(&timer);
+    }
+    /* One that was stopped before it runs comes back at once. */
+    loop_stop(second_loop);
+    loop_run(second_loop);
+    loop_fd_free(watch);
+    loop_free(second_loop);
+    close(asked);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +498,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused_watches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_jobs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_jobs_run_with_signals_blocked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_second_loop_on_a_thread, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_free_with_open_watches, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
