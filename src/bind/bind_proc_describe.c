@@ -34,6 +34,7 @@ struct describe {
     bool failed;
     struct err err;
     struct buf answer;
+    struct buf *text; /* on the task's stack: takes the answer, so that it is not lost when Lua raises */
 };
 
 struct describe_op {
@@ -255,10 +256,9 @@ static int begin(struct describe *describe)
     return is_stranger(describe) ? start_job(describe, look_work, on_looked) : start_waiting(describe);
 }
 
-/* The buffer is the one that was pushed before: from here on nothing is lost when Lua raises. */
 static int push_result(lua_State *L, struct describe *describe)
 {
-    struct buf *text = lua_touserdata(L, 3);
+    struct buf *text = describe->text;
     struct err err = describe->err;
     bool failed = describe->failed;
     *text = describe->answer;
@@ -285,7 +285,7 @@ int bind_proc_describe(lua_State *L)
     const char *id = luaL_checklstring(L, 1, &len);
     unsigned wait_ms = (unsigned)lua_arg_opt_int(L, 2, 0, 0, WAIT_MAX_MS);
     lua_settop(L, 2);
-    lua_push_buf(L, ANSWER_MAX_BYTES);
+    struct buf *text = lua_push_buf(L, ANSWER_MAX_BYTES);
     struct describe_op *op = task_op_new(L, sizeof(*op), wait_ms > 0, on_cancel);
     struct describe *describe = calloc(1, sizeof(*describe));
     if (describe == NULL) {
@@ -297,6 +297,7 @@ int bind_proc_describe(lua_State *L)
     describe->wait_ms = wait_ms;
     describe->stranger.pidfd = -1;
     buf_init(&describe->answer, ANSWER_MAX_BYTES);
+    describe->text = text;
     describe->failed = find(describe, id, len, &describe->err) != 0;
     if (describe->failed || begin(describe) != 0) {
         task_op_end(L);

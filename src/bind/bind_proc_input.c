@@ -92,6 +92,8 @@ static struct process *find(lua_State *L, const char *id, struct err *err)
     struct process *process = process_find(host->processes, id);
     if (process == NULL)
         err_set(err, ERR_PROCESS_NOT_FOUND, "%s is no process that was started here, or it is no longer kept", id);
+    else if (process_kind(process) == PROCESS_TERMINAL)
+        err_set(err, ERR_INVALID_REQUEST, "%s is a terminal: attach to it by WebSocket, as POST /pty tells", id);
     else if (process_stdin(process) == PROCESS_STDIN_NOT_KEPT)
         err_set(err, ERR_INVALID_REQUEST, "%s was not started with keep_stdin", id);
     else

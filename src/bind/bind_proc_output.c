@@ -3,9 +3,9 @@
 #include "bind/bind_fs.h"
 #include "bind/bind_proc.h"
 #include "bind/bind_stream.h"
-#include "bind/exit_json.h"
 #include "bind/host.h"
 #include "prim/capture_text.h"
+#include "prim/exit_json.h"
 #include "prim/process_part.h"
 #include "script/bindings.h"
 
@@ -71,7 +71,7 @@ static int find_process(lua_State *L, struct follow *follow, const char *id, str
         return err_field(err, "id");
     }
     if (process_kind(process) == PROCESS_TERMINAL) {
-        err_set(err, ERR_INVALID_REQUEST, "%s is a terminal: attach to it by WebSocket", id);
+        err_set(err, ERR_INVALID_REQUEST, "%s is a terminal: attach to it by WebSocket, as POST /pty tells", id);
         return err_field(err, "id");
     }
     follow->process = process_ref(process);

@@ -49,23 +49,6 @@ static struct asked *asked_push(lua_State *L)
 
 /* --- what is asked for */
 
-static int read_signal(const char *name, size_t len, struct err *err)
-{
-    static const int allowed[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGKILL,
-                                  SIGUSR1, SIGUSR2, SIGSTOP, SIGCONT, SIGWINCH};
-    int signal = strlen(name) == len ? signals_find(name) : 0;
-    for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
-        if (signal == allowed[i])
-            return signal;
-    if (signal == 0)
-        err_set(err, ERR_INVALID_REQUEST, "no signal bears this name; an example of one is SIGTERM");
-    else
-        err_set(err, ERR_SIGNAL_NOT_ALLOWED,
-                "only HUP, INT, QUIT, TERM, KILL, USR1, USR2, STOP, CONT and WINCH are sent");
-    err_field(err, "signal");
-    return 0;
-}
-
 static bool read_tree(lua_State *L)
 {
     const char *scope = lua_field_string(L, 2, "scope", NULL);
@@ -160,7 +143,7 @@ int bind_proc_signal(lua_State *L)
     lua_Integer escalate_ms = lua_field_int(L, 2, "escalate_ms", -1, -1, WAIT_MAX_MS);
     unsigned wait_ms = (unsigned)lua_field_int(L, 2, "wait_ms", 0, 0, WAIT_MAX_MS);
     struct signal_request request = {
-        .signal = read_signal(name != NULL ? name : "SIGTERM", name_len, &err),
+        .signal = signals_for_client(name != NULL ? name : "SIGTERM", name_len, &err),
         .tree = read_tree(L),
         .escalates = escalate_ms >= 0,
         .escalate_ms = escalate_ms >= 0 ? (unsigned)escalate_ms : 0,

@@ -8,8 +8,8 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/utf8.h"
-#include "bind/exit_json.h"
 #include "model/sse.h"
+#include "prim/exit_json.h"
 #include "prim/process_part.h"
 #include "script/bindings.h"
 

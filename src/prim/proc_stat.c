@@ -94,17 +94,18 @@ int proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out)
         return -1;
     *out = (struct proc_stat){.pid = pid};
     copy_name(out, name + 1, name_end);
-    int parent, group, session;
+    int parent, group, session, foreground;
     unsigned long long user, system, start;
     long long pages;
     /* state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime cstime priority nice
      * threads itrealvalue starttime vsize rss */
-    if (sscanf(name_end + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu %*u %lld",
-               &out->state, &parent, &group, &session, &user, &system, &start, &pages) != 8)
+    if (sscanf(name_end + 1, " %c %d %d %d %*d %d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu %*u %lld",
+               &out->state, &parent, &group, &session, &foreground, &user, &system, &start, &pages) != 9)
         return -1;
     out->parent = parent;
     out->group = group;
     out->session = session;
+    out->foreground = foreground;
     out->user_ticks = user;
     out->system_ticks = system;
     out->start_ticks = start;

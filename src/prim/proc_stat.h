@@ -16,7 +16,8 @@ enum { PROC_NAME_MAX = 64 };
  */
 struct proc_stat {
     pid_t pid, parent, group, session;
-    char state;                                     /* 'R', 'S', 'D', 'T', 'Z' … */
+    pid_t foreground; /* the process group that has its terminal now; -1: it has no terminal */
+    char state;       /* 'R', 'S', 'D', 'T', 'Z' … */
     uint64_t start_ticks, user_ticks, system_ticks; /* of proc_hertz a second; start since boot */
     uint64_t rss_bytes;
     char name[PROC_NAME_MAX]; /* bytes as the program chose them, at most 15 unless it is a kernel thread */

@@ -119,8 +119,14 @@ static int prepare_env(struct start *start, const struct process_spec *spec, con
     return 0;
 }
 
-static int prepare_pipes(struct start *start, const struct process_spec *spec, int null_fd, struct err *err)
+static int prepare_stdio(struct start *start, const struct process_spec *spec, int null_fd, struct err *err)
 {
+    if (spec->terminal != NULL) {
+        start->spawn.on_terminal = true;
+        for (int i = 0; i < 3; i++)
+            start->spawn.stdio[i] = spec->terminal->slave;
+        return 0;
+    }
     bool feeds = spec->stdin_fd < 0 && ((spec->stdin_bytes != NULL && spec->stdin_len > 0) || spec->keep_stdin);
     if (pipe2(start->out_pipes[0], O_CLOEXEC) != 0 || pipe2(start->out_pipes[1], O_CLOEXEC) != 0 ||
         (feeds && pipe2(start->in_pipe, O_CLOEXEC) != 0))
@@ -187,6 +193,10 @@ static int attach(struct process *process, struct start *start, const struct pro
     process->exit_watch = loop_fd_new(loop, process->pidfd, LOOP_READABLE, on_exited, process);
     if (process->exit_watch == NULL)
         return err_set_errno(err, ERR_INTERNAL, errno, "cannot watch a process");
+    if (spec->terminal != NULL) {
+        process->terminal = *spec->terminal;
+        return 0;
+    }
     for (int i = 0; i < 2; i++)
         if (process_output_open(&process->outputs[i], steal_fd(&start->out_pipes[i][0]), spec->capture_bytes, err) != 0)
             return -1;
@@ -200,16 +210,25 @@ static int attach(struct process *process, struct start *start, const struct pro
     return 0;
 }
 
+static int has_room(const struct process_table *table, enum process_kind kind, struct err *err)
+{
+    if (kind == PROCESS_TERMINAL && table->terminals_count >= table->limits.terminals_max)
+        return err_set(err, ERR_TOO_MANY_TERMINALS,
+                       "as many terminals live as may (limits.terminals, %zu); DELETE /pty/{id} closes one",
+                       table->limits.terminals_max);
+    if (kind != PROCESS_TERMINAL && table->living_count >= table->limits.living_max)
+        return err_set(err, ERR_TOO_MANY_PROCESSES, "%zu processes run already", table->living_count);
+    return 0;
+}
+
 struct process *process_start(struct process_table *table, const struct process_spec *spec, struct err *err)
 {
     if (table->ending) {
         err_set(err, ERR_SHUTTING_DOWN, "the server is shutting down");
         return NULL;
     }
-    if (table->living_count >= table->limits.living_max) {
-        err_set(err, ERR_TOO_MANY_PROCESSES, "%zu processes run already", table->living_count);
+    if (has_room(table, spec->kind, err) != 0)
         return NULL;
-    }
     struct process *process = process_new(table, spec);
     if (process == NULL) {
         err_set(err, ERR_INTERNAL, "out of memory for a process");
@@ -226,7 +245,7 @@ struct process *process_start(struct process_table *table, const struct process_
     if (failed == 0)
         failed = prepare_env(&start, spec, marker, err);
     if (failed == 0)
-        failed = prepare_pipes(&start, spec, table->null_fd, err);
+        failed = prepare_stdio(&start, spec, table->null_fd, err);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     process->started_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
@@ -250,7 +269,7 @@ struct process *process_start(struct process_table *table, const struct process_
     start_deinit(&start);
     if (spec->timeout_ms > 0)
         loop_timer_start(table->loop, &process->timeout, spec->timeout_ms, process_on_timeout, process);
-    if (spec->pace)
+    if (spec->pace && spec->terminal == NULL)
         process->held_until_ms = loop_now_ms(table->loop) + HOLD_MS;
     return process;
 }

@@ -37,7 +37,8 @@ enum process_state {
 };
 
 struct process_limits {
-    size_t living_max;             /* 512; past it ERR_TOO_MANY_PROCESSES */
+    size_t living_max;             /* 512 without terminals; past it ERR_TOO_MANY_PROCESSES */
+    size_t terminals_max;          /* 256 living; past it ERR_TOO_MANY_TERMINALS */
     size_t ended_processes_max;    /* 256 */
     size_t ended_shells_max;       /* 64 */
     size_t ended_output_max_bytes; /* 64 MiB for all ended ones together */
@@ -47,7 +48,8 @@ struct process_limits {
  * envp is what children inherit (copied, less ABX_SERVER_*). NULL with *err. */
 struct process_table *process_table_new(struct loop *loop, const struct process_limits *limits, char *const *envp,
                                         struct err *err);
-/* SIGTERM to every tree, SIGKILL after grace_ms (shutdown); done is called when no entry lives any more. */
+/* SIGTERM to every tree, SIGKILL after grace_ms (shutdown); to those of terminals first SIGHUP, and SIGTERM to what is
+ * left after a quarter of that time, followed by SIGHUP. done is called when no entry lives any more. */
 void process_table_end_all(struct process_table *table, unsigned grace_ms, loop_fn done, void *ctx);
 /* Frees all; entries still living are killed. Whoever still holds a reference can only give it back. */
 void process_table_free(struct process_table *table);
@@ -58,7 +60,9 @@ const struct env_block *process_table_env(const struct process_table *table);
 /* The same without those changes, for our own workers (helpers, git, the browser): no client changes how they work. */
 const struct env_block *process_table_own_env(const struct process_table *table);
 struct env_overrides *process_table_overrides(struct process_table *table);
+/* Those that live: all but terminals, and terminals. */
 size_t process_table_living(const struct process_table *table);
+size_t process_table_living_terminals(const struct process_table *table);
 /* Whether each program gets a control group of its own (prim/process_cgroup), or trees are found by a walk only. */
 bool process_table_has_cgroups(const struct process_table *table);
 /* By id ("p-...") or decimal pid of a living one; NULL. Borrowed. */
@@ -66,6 +70,17 @@ struct process *process_find(struct process_table *table, const char *id);
 /* All that is kept: the living in the order of their start, then the ended in the order of their end. fn may take
  * references, and must not start or drop anything. */
 void process_table_each(struct process_table *table, void (*fn)(struct process *process, void *ctx), void *ctx);
+
+/* For a program on a terminal: its descriptors 0 to 2 are `slave`, which becomes its controlling terminal, and what it
+ * prints is somebody else's, who is told here. Called from the loop. */
+struct process_terminal {
+    int slave; /* stays the caller's */
+    void *ctx;
+    void (*on_reaped)(void *ctx);          /* it has ended; process_terminal_drained must follow */
+    size_t (*kept_bytes)(const void *ctx); /* the memory of what is kept of its output */
+    void (*on_release)(void *ctx);         /* the table's limit on that is passed: the output is to be given up */
+    void (*on_dropped)(void *ctx);         /* the table forgets the entry: the last of these calls, always made once */
+};
 
 struct process_spec {
     enum process_kind kind;
@@ -78,17 +93,19 @@ struct process_spec {
     const struct env_block *env; /* the whole environment less ABX_PROCESS_ID, which is added */
     const char *stdin_bytes;     /* copied; NULL: empty, end of file at once */
     size_t stdin_len;
-    bool keep_stdin;      /* it stays open after stdin_bytes, for process_write_start */
-    int stdin_fd;         /* -1, or a descriptor that becomes the child's stdin (helpers) */
-    unsigned timeout_ms;  /* 0: none. SIGTERM to the tree, SIGKILL after 2 s */
-    const char *tag;      /* NULL: none */
-    size_t capture_bytes; /* 0, or keep head and tail of each stream up to this (prim/capture) */
-    bool pace;            /* a reader will attach at once: hold the program until it does (at most 30 s) */
+    bool keep_stdin;                         /* it stays open after stdin_bytes, for process_write_start */
+    int stdin_fd;                            /* -1, or a descriptor that becomes the child's stdin (helpers) */
+    unsigned timeout_ms;                     /* 0: none. SIGTERM to the tree, SIGKILL after 2 s */
+    const char *tag;                         /* NULL: none */
+    size_t capture_bytes;                    /* 0, or keep head and tail of each stream up to this (prim/capture) */
+    const struct process_terminal *terminal; /* NULL: pipes. Copied */
+    bool pace; /* a reader will attach at once: hold the program until it does (at most 30 s) */
 };
 
 /* Starts it. Errors: ERR_EXECUTABLE_NOT_FOUND, ERR_NOT_EXECUTABLE (argv only; a shell says 127 and 126 itself),
- * ERR_PAYLOAD_TOO_LARGE (E2BIG: arguments), ERR_TOO_MANY_PROCESSES, ERR_INVALID_REQUEST (NUL inside). The entry belongs
- * to the table; a caller that keeps the pointer takes a reference. */
+ * ERR_PAYLOAD_TOO_LARGE (E2BIG: arguments), ERR_TOO_MANY_PROCESSES, ERR_TOO_MANY_TERMINALS, ERR_INVALID_REQUEST (NUL
+ * inside). The entry belongs to the table; a caller that keeps the pointer takes a reference. Where it fails, nothing
+ * of spec->terminal is ever called. */
 struct process *process_start(struct process_table *table, const struct process_spec *spec, struct err *err);
 struct process *process_ref(struct process *process);
 void process_unref(struct process *process);
@@ -105,7 +122,9 @@ uid_t process_uid(const struct process *process); /* whose it was at its start *
 enum process_state process_state(const struct process *process);
 uint64_t process_started_ms(const struct process *process); /* since 1970 */
 uint64_t process_started_ns(const struct process *process); /* monotonic: by it they are in the order of their start */
-/* RFC 3339 UTC with milliseconds; out holds 32 bytes. */
+/* Milliseconds since 1970 as RFC 3339 UTC with milliseconds. */
+void process_format_time(uint64_t ms, char out[32]);
+/* The start, in that form. */
 void process_started_at(const struct process *process, char out[32]);
 
 struct process_exit {
@@ -122,6 +141,11 @@ int process_exit(const struct process *process, struct process_exit *out);
 int process_signal(struct process *process, int signal, bool tree, struct err *err) ABX_MUST_USE;
 /* SIGTERM to the tree, SIGKILL after 2 s if anything of it still lives. */
 void process_stop(struct process *process);
+/* The same with SIGHUP (and SIGCONT) first: what ends an interactive shell, which ignores SIGTERM. */
+void process_hang_up(struct process *process);
+/* Of a program on a terminal: the last byte that it printed was read, and it becomes PROCESS_DRAINED. After on_reaped,
+ * from the loop. */
+void process_terminal_drained(struct process *process);
 
 /* Called once, from the loop, when the process is PROCESS_DRAINED (at the next turn where it already is). Embedded by
  * its user; zero it first. */

@@ -2,10 +2,9 @@
 #include "prim/process_info.h"
 
 #include "base/json.h"
-#include "prim/signals.h"
+#include "prim/exit_json.h"
 
 #include <string.h>
-#include <time.h>
 
 /* Masked words may be longer than what they were: "a=b" becomes "a=***". */
 enum { SCRATCH_MAX_BYTES = 8 * COMMAND_LINE_MAX_BYTES };
@@ -63,13 +62,6 @@ static int put(struct buf *out, const char *text)
     return buf_append_few(out, text, strlen(text));
 }
 
-static int put_text(struct buf *out, const char *member, const char *text)
-{
-    if (put(out, member) != 0)
-        return -1;
-    return text != NULL ? json_write_string(out, text, strlen(text)) : put(out, "null");
-}
-
 static int put_number(struct buf *out, const char *member, uint64_t number)
 {
     return put(out, member) != 0 ? -1 : json_write_int(out, (int64_t)number);
@@ -78,13 +70,14 @@ static int put_number(struct buf *out, const char *member, uint64_t number)
 static int write_identity(struct buf *out, const struct process_info *info)
 {
     if (info->id != NULL) {
-        if (put_text(out, "\"id\":", info->id) != 0)
+        if (json_write_text(out, "\"id\":", info->id) != 0)
             return -1;
     } else if (put_number(out, "\"id\":\"", (uint64_t)info->pid) != 0 || put(out, "\"") != 0) {
         return -1;
     }
-    return put_number(out, ",\"pid\":", (uint64_t)info->pid) != 0 || put_text(out, ",\"kind\":", info->kind) != 0 ||
-                   put_text(out, ",\"tag\":", info->tag) != 0
+    return put_number(out, ",\"pid\":", (uint64_t)info->pid) != 0 ||
+                   json_write_text(out, ",\"kind\":", info->kind) != 0 ||
+                   json_write_text(out, ",\"tag\":", info->tag) != 0
                ? -1
                : put(out, ",");
 }
@@ -100,24 +93,6 @@ static int write_measures(struct buf *out, const struct process_info *info)
                : put_number(out, ",\"rss_bytes\":", info->rss_bytes);
 }
 
-static int write_exit(struct buf *out, const struct process_info *info)
-{
-    char name[SIGNALS_NAME_MAX];
-    bool signalled = info->exit_known && info->exit.signal != 0;
-    if (signalled)
-        signals_name(info->exit.signal, name);
-    if (info->exit_known ? put_number(out, ",\"exit_code\":", (uint64_t)info->exit.exit_code) != 0
-                         : put(out, ",\"exit_code\":null") != 0)
-        return -1;
-    const struct timespec started = {.tv_sec = (time_t)(info->started_ms / 1000),
-                                     .tv_nsec = (long)(info->started_ms % 1000) * 1000000};
-    return put_text(out, ",\"signal\":", signalled ? name : NULL) != 0 ||
-                   put(out, info->exit.timed_out ? ",\"timed_out\":true," : ",\"timed_out\":false,") != 0 ||
-                   entry_write_time(out, "started_at", &started) != 0
-               ? -1
-               : put_number(out, ",\"duration_ms\":", info->exit.duration_ms);
-}
-
 int process_info_write(struct buf *out, struct process_writer *writer, const struct process_info *info)
 {
     const char *user = entry_user_name(&writer->names, info->uid);
@@ -125,8 +100,10 @@ int process_info_write(struct buf *out, struct process_writer *writer, const str
         return -1;
     if (info->cwd != NULL && (put(out, ",") != 0 || entry_write_path(out, "cwd", info->cwd, info->cwd_len) != 0))
         return -1;
-    if (put_text(out, ",\"user\":", user) != 0 ||
-        put_text(out, ",\"state\":", info->exited ? "exited" : "running") != 0)
+    if (json_write_text(out, ",\"user\":", user) != 0 ||
+        json_write_text(out, ",\"state\":", info->exited ? "exited" : "running") != 0)
         return -1;
-    return write_measures(out, info) != 0 ? -1 : write_exit(out, info);
+    return write_measures(out, info) != 0 || put(out, ",") != 0
+               ? -1
+               : exit_json_write(out, &info->exit, info->exit_known, info->started_ms);
 }

@@ -60,8 +60,10 @@ struct process {
     int exit_code, exit_signal;
     bool timed_out;
 
-    struct process_output outputs[2];
+    struct process_output outputs[2]; /* of a program on a terminal both are closed from the start */
     struct process_input input;
+    struct process_terminal terminal; /* on_dropped is NULL where there is none, or nobody is to be told any more */
+    size_t ended_bytes;               /* its part of table->ended_bytes */
 
     struct list waits, readers;
     struct loop_defer notify;
@@ -71,8 +73,9 @@ struct process {
 
     struct loop_timer timeout;
     struct list stop_node; /* in table->stopping */
-    bool terminated;       /* had its SIGTERM */
-    uint64_t kill_at_ms;
+    int stop_signal;       /* what asks it to end: SIGTERM or SIGHUP */
+    bool asked;            /* it had that */
+    uint64_t kill_at_ms;   /* 0: not asked yet */
     unsigned kill_tries;
 
     void (*on_exit)(struct process *process, void *ctx);
@@ -97,8 +100,9 @@ struct process_table {
     struct process_ended ended_by[2]; /* the same: programs, then shells */
     size_t ended_bytes;               /* of their output */
     struct list dropped;              /* found by nobody, but held by users or open pipes */
-    size_t living_count;
-    struct process_pids running; /* of those not reaped yet; one for which memory was out is missing */
+    size_t living_count;              /* all but terminals */
+    size_t terminals_count;           /* living ones */
+    struct process_pids running;      /* of those not reaped yet; one for which memory was out is missing */
 
     struct process_cgroups *cgroups; /* NULL: trees are found by a walk through /proc */
     struct list signallings;         /* of process_signal.c, */
@@ -110,6 +114,7 @@ struct process_table {
     struct loop_timer stop_timer;
 
     bool ending;
+    uint64_t end_term_at_ms; /* to terminals; 0: it was sent */
     uint64_t end_kill_at_ms;
     struct loop_timer end_timer;
     loop_fn end_done;
@@ -145,8 +150,6 @@ void process_input_close(struct process *process);
 
 void process_on_timeout(void *process);
 struct process_tree process_tree_of(const struct process *process);
-/* Milliseconds since 1970 as RFC 3339 UTC. */
-void process_format_time(uint64_t ms, char out[32]);
 /* Promises to clients end with the server. */
 void process_signal_forget_all(struct process_table *table);
 /* Stops whatever the table still had in hand; trees being stopped are killed at once. */

@@ -1,6 +1,7 @@
 /* Pipes into rings, readers and their pace, and the drain at a program's end; part of the process table. */
 #include "prim/process_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -269,6 +270,15 @@ void process_output_drain(struct process *process)
     drained_if_so(process);
     process_output_notify(process);
     update_pace(process);
+}
+
+void process_terminal_drained(struct process *process)
+{
+    assert(process->state == PROCESS_EXITED && process->terminal.on_dropped != NULL);
+    process_ref(process);
+    drained_if_so(process); /* its pipes never were */
+    process_output_notify(process);
+    process_unref(process);
 }
 
 const struct ring *process_ring(const struct process *process, enum process_stream stream)

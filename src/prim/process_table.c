@@ -103,16 +103,25 @@ void process_reap(struct process *process)
     if (process->cgroup != NULL)
         loop_defer_start(process->table->loop, &process->give_back, give_back_soon, process);
     process_input_close(process);
-    process_output_drain(process);
+    if (process->terminal.on_dropped != NULL)
+        process->terminal.on_reaped(process->terminal.ctx);
+    else
+        process_output_drain(process);
     process_unref(process);
 }
 
 /* --- the lists */
 
+static size_t *living_of(struct process *process)
+{
+    struct process_table *table = process->table;
+    return process->kind == PROCESS_TERMINAL ? &table->terminals_count : &table->living_count;
+}
+
 void process_table_add(struct process_table *table, struct process *process)
 {
     list_append(&table->living, &process->node);
-    table->living_count++;
+    ++*living_of(process);
     process_pids_insert(&table->running, process->pid);
 }
 
@@ -122,12 +131,18 @@ static void drop(struct process *process)
     list_remove(&process->node);
     list_append(&process->table->dropped, &process->node);
     process->dropped = true;
+    struct process_terminal terminal = process->terminal;
+    process->terminal = (struct process_terminal){0};
+    if (terminal.on_dropped != NULL)
+        terminal.on_dropped(terminal.ctx);
     process_unref(process);
 }
 
 static size_t memory_of(const struct process *process)
 {
-    return process->outputs[0].ring.cap + process->outputs[1].ring.cap;
+    const struct process_terminal *terminal = &process->terminal;
+    return process->outputs[0].ring.cap + process->outputs[1].ring.cap +
+           (terminal->on_dropped != NULL ? terminal->kept_bytes(terminal->ctx) : 0);
 }
 
 static struct process_ended *ended_of(struct process *process)
@@ -135,19 +150,28 @@ static struct process_ended *ended_of(struct process *process)
     return &process->table->ended_by[process->kind == PROCESS_SHELL];
 }
 
+/* What was counted, not what there is now: a terminal's thread gives its memory back later. */
+static void uncount_output(struct process *process)
+{
+    process->table->ended_bytes -= process->ended_bytes;
+    process->ended_bytes = 0;
+}
+
 static void release_output(struct process *process)
 {
-    if (!list_empty(&process->readers))
+    if (!list_empty(&process->readers) || process->ended_bytes == 0)
         return;
-    process->table->ended_bytes -= memory_of(process);
+    uncount_output(process);
     ring_deinit(&process->outputs[0].ring);
     ring_deinit(&process->outputs[1].ring);
+    if (process->terminal.on_dropped != NULL)
+        process->terminal.on_release(process->terminal.ctx);
 }
 
 static void drop_ended(struct process *process)
 {
     release_output(process);
-    process->table->ended_bytes -= memory_of(process); /* what readers still hold */
+    uncount_output(process); /* what readers still hold */
     ended_of(process)->count--;
     list_remove(&process->kind_node);
     drop(process);
@@ -159,7 +183,8 @@ static void keep_ended(struct process *process)
     list_append(&table->ended, &process->node);
     list_append(&ended_of(process)->list, &process->kind_node);
     ended_of(process)->count++;
-    table->ended_bytes += memory_of(process);
+    process->ended_bytes = memory_of(process);
+    table->ended_bytes += process->ended_bytes;
 }
 
 void process_table_trim(struct process_table *table)
@@ -181,7 +206,7 @@ void process_table_ended(struct process_table *table, struct process *process)
 {
     process_ref(process);
     list_remove(&process->node);
-    table->living_count--;
+    --*living_of(process);
     if (process->on_exit != NULL)
         process->on_exit(process, process->on_exit_ctx);
     LIST_EACH (&process->waits, node) {
@@ -225,6 +250,11 @@ void process_table_each(struct process_table *table, void (*fn)(struct process *
 size_t process_table_living(const struct process_table *table)
 {
     return table->living_count;
+}
+
+size_t process_table_living_terminals(const struct process_table *table)
+{
+    return table->terminals_count;
 }
 
 bool process_table_has_cgroups(const struct process_table *table)

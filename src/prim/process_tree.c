@@ -41,7 +41,7 @@ static int send_to(const struct process_kin *look, const struct process_tree *tr
     if (process_kin_read(look->proc_fd, entry->pid, &now) == 0 && now.start_ticks == entry->start_ticks &&
         (!entry->listed || still_listed(look, trees, count, entry->pid)))
         failed = pidfd_send_signal(pidfd, signal, NULL, 0) == 0 ? 0 : errno;
-    if (failed == 0 && now.stopped && signal == SIGTERM)
+    if (failed == 0 && now.stopped && (signal == SIGTERM || signal == SIGHUP))
         pidfd_send_signal(pidfd, SIGCONT, NULL, 0);
     close(pidfd);
     return failed;

@@ -42,7 +42,8 @@ struct process_tree {
 };
 
 /* Sends a signal to all that lives of these trees and answers how many got it. Looks again until nothing new appears (a
- * bounded number of times), so that what forks meanwhile gets it too; a stopped one that gets SIGTERM is continued.
+ * bounded number of times), so that what forks meanwhile gets it too; a stopped one that gets SIGTERM or SIGHUP is
+ * continued.
  * Never to pid 1, the server or its ancestors. */
 size_t process_tree_signal(const struct process_tree *trees, size_t count, int signal);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RING_FIRST_BYTES = 4096 };
+enum { RING_FIRST_BYTES = 512 }; /* terminals and processes are many, and most print little */
 
 void ring_init(struct ring *ring, size_t max_bytes)
 {

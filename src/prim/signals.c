@@ -55,3 +55,20 @@ int signals_find(const char *name)
             return others[i].signal;
     return find_realtime(name);
 }
+
+int signals_for_client(const char *name, size_t len, struct err *err)
+{
+    static const int allowed[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGKILL,
+                                  SIGUSR1, SIGUSR2, SIGSTOP, SIGCONT, SIGWINCH};
+    int signal = strlen(name) == len ? signals_find(name) : 0;
+    for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
+        if (signal == allowed[i])
+            return signal;
+    if (signal == 0)
+        err_set(err, ERR_INVALID_REQUEST, "no signal bears this name; an example of one is SIGTERM");
+    else
+        err_set(err, ERR_SIGNAL_NOT_ALLOWED,
+                "only HUP, INT, QUIT, TERM, KILL, USR1, USR2, STOP, CONT and WINCH are sent");
+    err_field(err, "signal");
+    return 0;
+}

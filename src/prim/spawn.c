@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -82,7 +83,7 @@ static int lift(int fd)
     return fd > 2 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
-enum step { STEP_SESSION, STEP_CWD, STEP_STDIO, STEP_EXEC };
+enum step { STEP_SESSION, STEP_CWD, STEP_STDIO, STEP_TERMINAL, STEP_EXEC };
 
 static int spawn_error(const struct spawn *spawn, enum step step, int errno_value, struct err *err)
 {
@@ -90,6 +91,8 @@ static int spawn_error(const struct spawn *spawn, enum step step, int errno_valu
         err_set_errno(err, ERR_BAD_CWD, errno_value, "cannot enter the working directory");
         return err_field(err, "cwd");
     }
+    if (step == STEP_TERMINAL)
+        return err_set_errno(err, ERR_INTERNAL, errno_value, "cannot give a program its terminal");
     switch (errno_value) {
     case E2BIG:
         return err_set(err, ERR_PAYLOAD_TOO_LARGE,
@@ -178,6 +181,9 @@ SPAWN_CHILD_CODE static int child_main(void *ctx)
     for (int i = 0; i < 3; i++)
         if (syscall(SYS_dup3, child->stdio[i], i, 0) < 0)
             return (int)fail(child, STEP_STDIO);
+    /* Its group becomes the foreground one with that. */
+    if (spawn->on_terminal && syscall(SYS_ioctl, 0, TIOCSCTTY, 0) != 0)
+        return (int)fail(child, STEP_TERMINAL);
     if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
         close_listed();
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));

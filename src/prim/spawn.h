@@ -19,8 +19,9 @@ struct spawn {
     const char *path; /* as spawn_find tells */
     char *const *argv, *const *envp;
     int cwd_fd;
-    int stdio[3];  /* become 0, 1, 2 of the child; stay the caller's; must be close-on-exec */
-    int cgroup_fd; /* the directory of the control group that it is to be born in; -1: the server's */
+    int stdio[3];     /* become 0, 1, 2 of the child; stay the caller's; must be close-on-exec */
+    bool on_terminal; /* stdio[0] is a terminal, which becomes its controlling one */
+    int cgroup_fd;    /* the directory of the control group that it is to be born in; -1: the server's */
 };
 
 struct spawned {

@@ -330,7 +330,7 @@ static void write_executable(const struct tree *tree, const char *name, const ch
 static int set_up(void **state)
 {
     extern char **environ;
-    static const struct process_limits limits = {512, 256, 64, 64 * 1024 * 1024};
+    static const struct process_limits limits = {512, 256, 256, 64, 64 * 1024 * 1024};
     static const char *const packs[] = {NULL};
     struct stage *stage = calloc(1, sizeof(*stage));
     struct err err;

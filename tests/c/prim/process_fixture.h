@@ -40,6 +40,7 @@ static inline size_t count_fds(void)
 static inline void fixture_open(struct fixture *fixture, size_t living_max)
 {
     struct process_limits limits = {.living_max = living_max,
+                                    .terminals_max = living_max,
                                     .ended_processes_max = 256,
                                     .ended_shells_max = 64,
                                     .ended_output_max_bytes = 64 << 20};

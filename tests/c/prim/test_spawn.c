@@ -275,6 +275,26 @@ static void a_group_that_refuses_is_done_without(void **state)
     close(null_fd);
 }
 
+static void what_is_no_terminal_cannot_be_one(void **state)
+{
+    (void)state;
+    struct spawned spawned;
+    struct err err = {0};
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    char *argv[] = {"true", NULL};
+    struct spawn spawn = {.path = "/bin/true",
+                          .argv = argv,
+                          .envp = no_env,
+                          .cwd_fd = dir_fd,
+                          .stdio = {null_fd, null_fd, null_fd},
+                          .on_terminal = true,
+                          .cgroup_fd = -1};
+    assert_int_equal(spawn_start(&spawn, &spawned, &err), -1);
+    assert_int_equal(err.code, ERR_INTERNAL);
+    assert_int_equal(err.saved_errno, ENOTTY);
+    close(null_fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +307,7 @@ int main(void)
         cmocka_unit_test(low_descriptors_do_not_mix),
         cmocka_unit_test(descriptors_are_closed_without_close_range),
         cmocka_unit_test(a_group_that_refuses_is_done_without),
+        cmocka_unit_test(what_is_no_terminal_cannot_be_one),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
