@@ -9,6 +9,7 @@
 #include "prim/cpu_meter.h"
 #include "prim/process.h"
 #include "prim/session.h"
+#include "prim/terminals.h"
 #include "script/generation.h"
 
 #include <stdbool.h>
@@ -21,13 +22,15 @@ struct host {
     struct confine *confine;
     struct process_table *processes;
     struct session_table *sessions;
+    struct terminals *terminals; /* NULL: the group terminal is off */
     struct cpu_meter *cpu_meter;
     size_t (*requests_running)(const void *ctx); /* those that run now */
     const void *requests_ctx;
     const char *helper_path; /* the abxd-helper executable */
     const char *version;
-    uint64_t started_at_ns; /* loop_clock_ns at start */
-    unsigned port, ws_port; /* known after listening */
+    uint64_t started_at_ns;    /* loop_clock_ns at start */
+    unsigned port, ws_port;    /* known after listening; ws_port 0: the group terminal is off */
+    const char *ws_public_url; /* NULL: clients reach ws_port by the name in their Host */
     bool draining;
     struct host_limits {
         size_t requests_max, processes_max, terminals_max;

@@ -4,6 +4,13 @@
 #include <string.h>
 #include <strings.h>
 
+bool request_id_is_valid(const char *text)
+{
+    size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+    return len >= 1 && len <= REQUEST_ID_MAX && text[len] == '\0';
+}
+
 const char *request_header(const struct request *request, const char *name)
 {
     for (size_t i = 0; i < request->header_count; i++)

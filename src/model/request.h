@@ -37,6 +37,8 @@ static inline bool header_is(const char *name, const char *wanted)
 {
     return ((name[0] ^ wanted[0]) & ~0x20) == 0 && strcasecmp(name, wanted) == 0;
 }
+/* Whether a client's X-Request-Id is taken over: 1 to REQUEST_ID_MAX of A-Z, a-z, 0-9, '.', '_' and '-'. */
+bool request_id_is_valid(const char *text);
 /* The value of the first header of that name (no case), or NULL. */
 const char *request_header(const struct request *request, const char *name);
 /* Whether the media type (or a q > 0 range that names it exactly) stands in Accept. */

@@ -3,18 +3,14 @@
 
 #include "base/log.h"
 #include "net/http_listener_parts.h"
+#include "net/listen_socket.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
-    BACKLOG = 1024,
     /* libmicrohttpd wipes all of it after every request (MHD_pool_reset), so twice as much costs a tenth of the rate;
      * it holds the heads of a request and of its answer. */
     CONNECTION_MEMORY_BYTES = 16384,
@@ -35,59 +31,6 @@ static void on_library_log(void *cls, const char *format, va_list args)
     while (len > 0 && line[len - 1] == '\n')
         line[--len] = '\0';
     log_write(LOG_LEVEL_DEBUG, "http", NULL, "%s", line);
-}
-
-static int listen_on(const struct addrinfo *address)
-{
-    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
-
-    if (fd < 0)
-        return -1;
-    /* SO_KEEPALIVE is inherited by what is accepted: a client whose machine vanished is noticed some day. */
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-    if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0) {
-        int saved = errno;
-
-        close(fd);
-        errno = saved;
-        return -1;
-    }
-    return fd;
-}
-
-static int open_socket(const struct http_options *options, struct err *err)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *found;
-    char port[8];
-    int status, fd = -1, saved = 0;
-
-    snprintf(port, sizeof(port), "%u", options->port & 0xffff);
-    status = getaddrinfo(options->host, port, &hints, &found);
-    if (status != 0)
-        return err_set(err, ERR_INTERNAL, "cannot resolve the host %s: %s", options->host, gai_strerror(status));
-    for (const struct addrinfo *address = found; address && fd < 0; address = address->ai_next) {
-        fd = listen_on(address);
-        saved = errno;
-    }
-    freeaddrinfo(found);
-    if (fd < 0)
-        return err_set_errno(err, ERR_INTERNAL, saved, "cannot listen on %s port %u", options->host, options->port);
-    return fd;
-}
-
-static unsigned socket_port(int fd)
-{
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } address = {0};
-    socklen_t len = sizeof(address);
-
-    if (getsockname(fd, &address.any, &len) < 0)
-        return 0;
-    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
 /* The logger goes first, or early complaints go to stderr. No STRICT_FOR_CLIENT: its refusals come with the header
@@ -120,11 +63,12 @@ struct http_listener *http_listener_new(struct loop *loop, struct pipeline *pipe
     listener->body_timeout_ms = options->body_timeout_ms;
     listener->idle_timeout_ms = (uint64_t)options->idle_timeout_s * 1000;
     list_init(&listener->connections);
-    if (http_watch_init(listener, err) < 0 || (listener->socket = open_socket(options, err)) < 0) {
+    if (http_watch_init(listener, err) < 0 ||
+        (listener->socket = listen_socket_open(options->host, options->port, err)) < 0) {
         http_listener_free(listener);
         return NULL;
     }
-    listener->port = socket_port(listener->socket);
+    listener->port = listen_socket_port(listener->socket);
     listener->daemon = start_daemon(listener, options);
     if (listener->daemon)
         listener->pump = http_pump_new(loop, listener->daemon);

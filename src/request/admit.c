@@ -27,30 +27,18 @@ static int refuse(struct exchange *exchange, const struct err *err)
 static void gather_headers(struct admission *admission)
 {
     const struct request *request = &admission->exchange->request;
-    struct auth_headers *found = &admission->headers;
 
     for (size_t i = 0; i < request->header_count; i++) {
         const char *name = request->headers[i].name, *value = request->headers[i].value;
 
-        if (header_is(name, "Host")) {
-            found->host = value;
-            found->host_count++;
-        } else if (header_is(name, "Authorization")) {
-            found->authorization = value;
-            found->authorization_count++;
-        } else if (header_is(name, "Origin")) {
-            found->origin = value;
-            found->origin_count++;
-        } else if (header_is(name, "Sec-Fetch-Site")) {
-            found->fetch_site = value;
-        } else if (header_is(name, "Expect")) {
+        auth_headers_note(&admission->headers, name, value);
+        if (header_is(name, "Expect"))
             admission->expect = value;
-        } else if (header_is(name, "Access-Control-Request-Method")) {
+        else if (header_is(name, "Access-Control-Request-Method"))
             admission->preflight = true;
-        }
     }
     admission->options = strcmp(request->method, "OPTIONS") == 0;
-    admission->preflight = admission->preflight && admission->options && found->origin;
+    admission->preflight = admission->preflight && admission->options && admission->headers.origin;
 }
 
 static int answer_draining(struct exchange *exchange)

@@ -1,12 +1,29 @@
 /* Token, Host and Origin checks, for the pipeline and for the terminals' handshake. */
 #include "request/auth.h"
 
+#include "model/request.h"
 #include "prim/secret.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+void auth_headers_note(struct auth_headers *headers, const char *name, const char *value)
+{
+    if (header_is(name, "Host")) {
+        headers->host = value;
+        headers->host_count++;
+    } else if (header_is(name, "Authorization")) {
+        headers->authorization = value;
+        headers->authorization_count++;
+    } else if (header_is(name, "Origin")) {
+        headers->origin = value;
+        headers->origin_count++;
+    } else if (header_is(name, "Sec-Fetch-Site")) {
+        headers->fetch_site = value;
+    }
+}
 
 static bool is_digit(char c)
 {

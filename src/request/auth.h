@@ -22,6 +22,9 @@ struct auth_headers {
     size_t authorization_count, host_count, origin_count;
 };
 
+/* Notes a header if it is one of these; all of a request go through it, into a zeroed one. value is borrowed. */
+void auth_headers_note(struct auth_headers *headers, const char *name, const char *value);
+
 /* ERR_INVALID_REQUEST without exactly one well-formed Host (name or address, then perhaps :port), or where the
  * authority of an absolute-form target is another. ERR_HOST_NOT_ALLOWED for a name that is neither a loopback one nor
  * allowed, and for the address of another machine at a server on loopback; but with a token, beyond loopback and

@@ -80,13 +80,6 @@ struct exchange *exchange_new(struct pipeline *pipeline, const struct exchange_e
     return exchange;
 }
 
-static bool is_request_id(const char *text)
-{
-    size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
-
-    return len >= 1 && len <= REQUEST_ID_MAX && text[len] == '\0';
-}
-
 int exchange_header(struct exchange *exchange, const char *name, const char *value)
 {
     struct request *request = &exchange->request;
@@ -109,7 +102,7 @@ int exchange_header(struct exchange *exchange, const char *name, const char *val
         exchange->header_cap = cap;
     }
     request->headers[request->header_count++] = (struct header){name, value};
-    if (header_is(name, "X-Request-Id") && is_request_id(value))
+    if (header_is(name, "X-Request-Id") && request_id_is_valid(value))
         strcpy(request->id, value);
     return 0;
 }

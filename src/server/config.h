@@ -23,7 +23,7 @@ struct config {
     const char *log_level, *log_format;
     bool allow_unauthenticated;
     const char **allowed_hosts, **allowed_origins;
-    const char *ws_public_url;
+    const char *ws_public_url; /* without a slash at its end */
     const char **browser_allow_hosts;
     const char **mcp_tools;
     const char **warnings; /* for the log, once it is set up: variables that no key has */

@@ -14,8 +14,7 @@
 const struct key config_keys[] = {
     {"host", KEY_TEXT, AT(host), "127.0.0.1", 0, 0, "address to listen on"},
     {"port", KEY_NUMBER, AT(port), "8080", 0, 65535, "REST port; 0: the kernel chooses"},
-    {"ws_port", KEY_NUMBER, AT(ws_port), NULL, 0, 65535,
-     "terminal port; port + 1 unless set (no effect in this version)"},
+    {"ws_port", KEY_NUMBER, AT(ws_port), NULL, 0, 65535, "terminal port; port + 1 unless set; 0: the kernel chooses"},
     {"base_dir", KEY_TEXT, AT(base_dir), "/home/user", 0, 0, "the directory that clients work in"},
     {"token", KEY_TOKEN, AT(token), NULL, 0, 0, "the bearer token; none: loopback only"},
     {"token_file", KEY_TEXT, AT(token_file), NULL, 0, 0, "a file that holds the token"},
@@ -33,16 +32,15 @@ const struct key config_keys[] = {
     {"allowed_hosts", KEY_HOSTS, AT(allowed_hosts), NULL, 0, 0, "names in Host besides loopback ones, without port"},
     {"allowed_origins", KEY_ORIGINS, AT(allowed_origins), NULL, 0, 0,
      "web pages that may call, as https://app.example.org"},
-    {"ws_public_url", KEY_TEXT, AT(ws_public_url), NULL, 0, 0,
-     "what clients call the terminal port (no effect in this version)"},
+    {"ws_public_url", KEY_WS_URL, AT(ws_public_url), NULL, 0, 0,
+     "what clients call the terminal port, as wss://box.example.org/term"},
     {"browser.allow_hosts", KEY_LIST, AT(browser_allow_hosts), NULL, 0, 0,
      "hosts the browser may reach in any case (no effect in this version)"},
     {"mcp.tools", KEY_LIST, AT(mcp_tools), NULL, 0, 0,
      "globs of the routes shown as MCP tools (no effect in this version)"},
     {"limits.requests", KEY_NUMBER, AT(limits.requests), "512", 1, 100000, "running at once; past it 429"},
     {"limits.processes", KEY_NUMBER, AT(limits.processes), "512", 1, 100000, "living at once; past it 429"},
-    {"limits.terminals", KEY_NUMBER, AT(limits.terminals), "256", 1, 100000,
-     "living at once; past it 429 (no effect in this version)"},
+    {"limits.terminals", KEY_NUMBER, AT(limits.terminals), "256", 1, 100000, "living at once; past it 429"},
     {"limits.connections", KEY_NUMBER, AT(limits.connections), "1024", 8, 100000, "open at once"},
     {"limits.cpu_ms", KEY_NUMBER, AT(limits.cpu_ms), "500", 100, 60000, "CPU of a handler between two waits"},
     {"limits.task_memory_mib", KEY_NUMBER, AT(limits.task_memory_mib), "64", 1, 4096, "Lua memory of one request"},
@@ -132,23 +130,55 @@ static size_t host_len(const char *text)
     return len > 1 && text[len] == ']' ? len + 1 : 0;
 }
 
+/* What follows host[:port]; NULL where the text does not begin with that. */
+static const char *after_authority(const char *text)
+{
+    size_t host = host_len(text);
+    if (host == 0 || text[host] != ':')
+        return host == 0 ? NULL : text + host;
+    text += host + 1;
+    size_t digits = strspn(text, "0123456789");
+    return digits == 0 || digits > 5 ? NULL : text + digits;
+}
+
 /* scheme://host[:port], as browsers send it: no path, not even a slash. */
 static bool is_origin(const char *text)
 {
     size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
     if (!isalpha((unsigned char)*text) || strncmp(text + scheme, "://", 3) != 0)
         return false;
-    text += scheme + 3;
-    size_t host = host_len(text), digits = 0;
-    if (host == 0)
+    const char *end = after_authority(text + scheme + 3);
+    return end != NULL && *end == '\0';
+}
+
+/* What /pty/ID can be put behind. */
+static bool is_ws_url(const char *text)
+{
+    bool tls = strncmp(text, "wss://", 6) == 0;
+    if (!tls && strncmp(text, "ws://", 5) != 0)
         return false;
-    text += host;
-    if (*text == ':') {
-        digits = strspn(++text, "0123456789");
-        if (digits == 0 || digits > 5)
+    const char *path = after_authority(text + (tls ? 6 : 5));
+    if (path == NULL || (*path != '\0' && *path != '/'))
+        return false;
+    for (; *path != '\0'; path++)
+        if (*path < 0x21 || *path > 0x7e || strchr("?#\"<>\\^`{|}", *path) != NULL)
             return false;
-    }
-    return text[digits] == '\0';
+    return true;
+}
+
+static int set_ws_url(struct config *config, const struct key *key, const char *text, const char *where,
+                      struct err *err)
+{
+    size_t len = strlen(text);
+    if (len > 0 && !is_ws_url(text))
+        return err_set(err, ERR_INVALID_REQUEST, "%s must be ws://host[:port][/path] or wss://…, without query", where);
+    while (len > 0 && text[len - 1] == '/')
+        len--;
+    char *copy = NULL;
+    if (len > 0 && !(copy = arena_strndup(&config->arena, text, len)))
+        return out_of_memory(err);
+    *(const char **)field_of(config, key) = copy;
+    return 0;
 }
 
 static int check_item(const struct key *key, const char *item, const char *where, struct err *err)
@@ -196,6 +226,8 @@ int config_key_set_text(struct config *config, const struct key *key, const char
     case KEY_FORMAT:
     case KEY_TOKEN:
         return set_string(config, key, text, where, err);
+    case KEY_WS_URL:
+        return set_ws_url(config, key, text, where, err);
     case KEY_LIST:
     case KEY_HOSTS:
     case KEY_ORIGINS:
@@ -248,6 +280,10 @@ int config_key_set_value(struct config *config, const struct key *key, const str
     case KEY_TOKEN:
         if (value->type == VALUE_STRING)
             return set_string(config, key, value->as.string.text, where, err);
+        break;
+    case KEY_WS_URL:
+        if (value->type == VALUE_STRING)
+            return set_ws_url(config, key, value->as.string.text, where, err);
         break;
     case KEY_BOOL:
         if (value->type == VALUE_BOOL) {

@@ -6,7 +6,18 @@
 #include "model/value.h"
 #include "server/config.h"
 
-enum key_type { KEY_TEXT, KEY_LEVEL, KEY_FORMAT, KEY_TOKEN, KEY_NUMBER, KEY_BOOL, KEY_LIST, KEY_HOSTS, KEY_ORIGINS };
+enum key_type {
+    KEY_TEXT,
+    KEY_LEVEL,
+    KEY_FORMAT,
+    KEY_TOKEN,
+    KEY_WS_URL,
+    KEY_NUMBER,
+    KEY_BOOL,
+    KEY_LIST,
+    KEY_HOSTS,
+    KEY_ORIGINS
+};
 
 /* One row is a key in all four sources: field `a.b_c`, variable ABX_SERVER_A_B_C, flag --a-b-c. */
 struct key {

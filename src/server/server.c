@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "bind/host.h"
 #include "net/http_listener.h"
+#include "net/ws_listener.h"
 #include "prim/mask.h"
 #include "request/pipeline.h"
 #include "server/protect.h"
@@ -36,7 +37,11 @@ struct server {
     struct host host;
     char helper_path[HELPER_PATH_MAX];
     struct pipeline *pipeline;
+    struct auth_policy policy; /* of the terminals' port; the pipeline has its own copy */
     struct http_listener *listener;
+    bool with_terminals;        /* the group terminal is on */
+    struct loop *terminal_loop; /* of the terminal thread */
+    struct ws_listener *ws_listener;
     struct watch *watch;
     uv_signal_t signals[3];
     size_t signals_open;
@@ -56,6 +61,16 @@ static void log_faults(const struct faults *faults)
     }
 }
 
+static bool group_is_on(const struct generation *generation, const char *name)
+{
+    for (size_t i = 0; i < generation_group_count(generation); i++) {
+        const struct group *group = generation_group(generation, i);
+        if (strcmp(group->name, name) == 0)
+            return group->enabled;
+    }
+    return false;
+}
+
 /* All or nothing: with any fault the pipeline keeps the generation that it has. */
 static int load_tables(struct server *server, struct faults *faults)
 {
@@ -64,6 +79,7 @@ static int load_tables(struct server *server, struct faults *faults)
     if (!generation)
         return -1;
     pipeline_use(server->pipeline, generation);
+    server->with_terminals = group_is_on(generation, "terminal"); /* read at the start only */
     log_info("tables", "generation %u serves %zu routes", generation_number(generation),
              generation_route_count(generation));
     generation_unref(generation);
@@ -119,6 +135,8 @@ static void drain(struct server *server)
     server->drain_started_ms = loop_now_ms(server->loop);
     server->host.draining = true;
     pipeline_drain(server->pipeline);
+    if (server->ws_listener)
+        ws_listener_drain(server->ws_listener);
     loop_timer_start(server->loop, &server->drain_timer, 0, on_drain_tick, server);
 }
 
@@ -174,7 +192,7 @@ static enum exit_status open_host(struct server *server, const char *install_dir
         .started_at_ns = loop_clock_ns(),
         .requests_running = requests_running,
         .requests_ctx = server,
-        .ws_port = config->ws_port,
+        .ws_public_url = config->ws_public_url,
         .limits = {.requests_max = config->limits.requests,
                    .processes_max = config->limits.processes,
                    .terminals_max = config->limits.terminals,
@@ -186,6 +204,7 @@ static enum exit_status open_host(struct server *server, const char *install_dir
         protect_operator_files(host->confine, config, &err) != 0)
         return fail(&err, EXIT_USAGE);
     struct process_limits limits = {.living_max = config->limits.processes,
+                                    .terminals_max = config->limits.terminals,
                                     .ended_processes_max = 256,
                                     .ended_shells_max = 64,
                                     .ended_output_max_bytes = 64 * 1024 * 1024};
@@ -204,12 +223,19 @@ static enum exit_status open_host(struct server *server, const char *install_dir
 static enum exit_status open_pipeline(struct server *server)
 {
     const struct config *config = server->config;
-    struct pipeline_options options = {
-        .loop = server->loop,
+    server->policy = (struct auth_policy){
         .token = config->token,
         .loopback = config_is_loopback(config->host),
         .allowed_hosts = (const char *const *)config->allowed_hosts,
         .allowed_origins = (const char *const *)config->allowed_origins,
+        .rest_port = config->port,
+    };
+    struct pipeline_options options = {
+        .loop = server->loop,
+        .token = server->policy.token,
+        .loopback = server->policy.loopback,
+        .allowed_hosts = server->policy.allowed_hosts,
+        .allowed_origins = server->policy.allowed_origins,
         .port = config->port,
         .ws_port = config->ws_port,
         .requests_max = config->limits.requests,
@@ -224,6 +250,38 @@ static enum exit_status open_pipeline(struct server *server)
         fwrite(faults.text.data, 1, faults.text.len, stderr);
     faults_deinit(&faults);
     return failed ? EXIT_USAGE : EXIT_OK;
+}
+
+/* The terminals and their port, both on a thread of their own. After open_listener: pages of the REST origin may open
+ * terminals, so its port must be known. */
+static enum exit_status open_terminals(struct server *server)
+{
+    const struct config *config = server->config;
+    struct host *host = &server->host;
+    struct ws_options options = {
+        .host = config->host,
+        .port = config->ws_port,
+        .connections_max = config->limits.connections,
+        .policy = &server->policy,
+    };
+    struct err err;
+    if (!server->with_terminals)
+        return EXIT_OK;
+    server->policy.rest_port = host->port;
+    if (!(server->terminal_loop = loop_new())) {
+        err_set(&err, ERR_INTERNAL, "not enough memory");
+        return fail(&err, EXIT_FAULT);
+    }
+    if (!(host->terminals = terminals_new(server->loop, server->terminal_loop, host->processes, &err)))
+        return fail(&err, EXIT_FAULT);
+    if (!(server->ws_listener = ws_listener_new(server->terminal_loop, host->terminals, &options, &err)) ||
+        ws_listener_start(server->ws_listener, &err) != 0) {
+        fprintf(stderr, "abxd: the terminals' port (ws_port): %s\n", err.text);
+        return EXIT_FAULT;
+    }
+    host->ws_port = ws_listener_port(server->ws_listener);
+    pipeline_set_ports(server->pipeline, host->port, host->ws_port);
+    return EXIT_OK;
 }
 
 static enum exit_status open_listener(struct server *server)
@@ -252,7 +310,11 @@ static enum exit_status open_listener(struct server *server)
 static void announce(const struct server *server)
 {
     bool v6 = strchr(server->config->host, ':') != NULL;
-    printf("listening http=%s%s%s:%u\n", v6 ? "[" : "", server->config->host, v6 ? "]" : "", server->host.port);
+    const char *before = v6 ? "[" : "", *host = server->config->host, *after = v6 ? "]" : "";
+    printf("listening http=%s%s%s:%u", before, host, after, server->host.port);
+    if (server->ws_listener)
+        printf(" ws=%s%s%s:%u", before, host, after, server->host.ws_port);
+    printf("\n");
     fflush(stdout);
     log_info("server", "pid %d", (int)getpid());
     if (!server->config->token)
@@ -271,8 +333,11 @@ static void close_all(struct server *server)
         pipeline_free(server->pipeline);
     if (server->host.sessions)
         session_table_free(server->host.sessions);
+    ws_listener_free(server->ws_listener); /* from here on nobody runs the terminals' loop */
     if (server->host.processes)
         process_table_free(server->host.processes);
+    terminals_free(server->host.terminals);
+    loop_free(server->terminal_loop);
     pool_free(server->host.long_jobs);
     for (size_t i = 0; i < server->signals_open; i++)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
@@ -306,6 +371,8 @@ enum exit_status server_run(const struct config *config, const char *install_dir
         status = open_pipeline(&server);
     if (status == EXIT_OK)
         status = open_listener(&server);
+    if (status == EXIT_OK)
+        status = open_terminals(&server);
     if (status == EXIT_OK) {
         announce(&server);
         loop_run(server.loop);

@@ -241,6 +241,38 @@ static void test_origins(void **state)
             strstr(faults_of("return {}", (const char *[]){"--allowed-origins", bad[i], NULL}), "is no origin"));
 }
 
+static void test_ws_public_url(void **state)
+{
+    (void)state;
+    static const char *const good[][2] = {
+        {"ws://a.example", "ws://a.example"},
+        {"wss://a.example:8443/", "wss://a.example:8443"},
+        {"wss://[::1]:1/x/y/", "wss://[::1]:1/x/y"},
+        {"ws://127.0.0.1/a%20b//", "ws://127.0.0.1/a%20b"},
+    };
+    static const char *const bad[] = {
+        "a.example", "https://a.example", "WS://a",        "ws://",      "ws:///x",  "ws://a?x=1", "ws://a/?x=1",
+        "ws://a/#b", "ws://a:",           "ws://a:123456", "ws://u@a",   "ws://a b", "ws://a/b c", "ws://a/\"b",
+        "ws://a\\b", "ws://a/\xc3\xbc",   "ws://a/\n",     "wss://[::1", "/"};
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_string_equal(read_with("return {}", (const char *[]){"--ws-public-url", good[i][0], NULL}), "");
+        assert_string_equal(config.ws_public_url, good[i][1]);
+        config_deinit(&config);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_string_equal(
+            faults_of("return {}", (const char *[]){"--ws-public-url", bad[i], NULL}),
+            "abxd: --ws-public-url must be ws://host[:port][/path] or wss://\xe2\x80\xa6, without query\n");
+    assert_string_equal(read_with("return { ws_public_url = 'wss://a.example/' }", NULL), "");
+    assert_string_equal(config.ws_public_url, "wss://a.example");
+    config_deinit(&config);
+    assert_string_equal(read_with("return { ws_public_url = '' }", NULL), "");
+    assert_null(config.ws_public_url);
+    config_deinit(&config);
+    assert_string_equal(faults_of("return { ws_public_url = 5 }", NULL),
+                        in_file("1: ws_public_url must be a string, not an integer"));
+}
+
 static void test_unknown_variables(void **state)
 {
     (void)state;
@@ -275,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_files_that_are_none),
         cmocka_unit_test(test_flags_and_variables),
         cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_ws_public_url),
         cmocka_unit_test(test_unknown_variables),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
