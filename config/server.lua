@@ -4,7 +4,7 @@
 return {
   -- host = "127.0.0.1",           -- address to listen on; any but loopback needs a token
   -- port = 8080,                  -- REST; 0 lets the kernel choose
-  -- ws_port = 8081,               -- terminals; port + 1 unless set (no effect in this version)
+  -- ws_port = 8081,               -- terminals; port + 1 unless set
   -- base_dir = "/home/user",      -- the directory that clients work in; this file and the tables must lie outside
 
   -- Better in ABX_SERVER_TOKEN or a file than here. Without a token the server listens on loopback only.
@@ -26,14 +26,14 @@ return {
   -- log_level = "info",           -- debug, info, warn, error or off
   -- log_format = "json",          -- json or text
 
-  -- ws_public_url = nil,          -- what clients call the terminal port (no effect in this version)
+  -- ws_public_url = nil,          -- what clients call the terminal port, as "wss://box.example.org/term"
   -- browser = { allow_hosts = {} }, -- hosts that the browser may reach in any case (no effect in this version)
   -- mcp = { tools = {} },         -- patterns of the routes shown as MCP tools; unless set, all (no effect in this version)
 
   -- limits = {
   --   requests = 512,             -- running at once; past it 429
   --   processes = 512,            -- living at once; past it 429
-  --   terminals = 256,            -- living at once; past it 429 (no effect in this version)
+  --   terminals = 256,            -- living at once; past it 429
   --   connections = 1024,         -- open at once
   --   cpu_ms = 500,               -- of a handler between two waits; past it 504
   --   task_memory_mib = 64,       -- Lua memory of one request; past it 500

@@ -10,13 +10,13 @@ M.errors = {
   "permission_denied", "executable_not_found", "payload_too_large", "too_many_processes",
 }
 
---- The declarations. options: timeout_ms, the default (0: none); stdin = false leaves stdin out.
+--- The declarations. options: timeout_ms, the default (0: none); stdin = false leaves stdin out; program names what runs
+--- where neither command nor argv is given (nil: one of them must be).
 function M.fields(options)
+  local choice = options.program and ("not with argv; %s unless one of them is given"):format(options.program)
+    or "exactly one of command and argv"
   local fields = {
-    command = P.string {
-      min = 1, example = "ls -l",
-      doc = "text for /bin/bash -c, else /bin/sh -c; exactly one of command and argv",
-    },
+    command = P.string { min = 1, example = "ls -l", doc = "text for /bin/bash -c, else /bin/sh -c; " .. choice },
     argv = P.array { of = P.string {}, min = 1, doc = "the program and its arguments, without a shell" },
     cwd = P.path { doc = "directory to start in; the base directory unless given" },
     env = P.map { of = P.string { nullable = true }, max = 4096, doc = "variables to set, at most 4096; null removes one" },
@@ -32,8 +32,9 @@ function M.fields(options)
   return fields
 end
 
---- What proc.start takes, made of checked parameters; or nil and the faulty fields, for problem.invalid.
-function M.to_spec(params)
+--- What proc.start takes, made of checked parameters; or nil and the faulty fields, for problem.invalid. options:
+--- needs_program = false lets both of command and argv be missing.
+function M.to_spec(params, options)
   local errors = {}
   local function faulty(field, problem)
     errors[#errors + 1] = { field = field, problem = problem }
@@ -42,7 +43,7 @@ function M.to_spec(params)
   if params.command and params.argv then
     faulty("command", "give command or argv, not both")
     faulty("argv", "give command or argv, not both")
-  elseif not params.command and not params.argv then
+  elseif not params.command and not params.argv and not (options and options.needs_program == false) then
     faulty("command", "one of command and argv is required")
     faulty("argv", "one of command and argv is required")
   end

@@ -10,10 +10,11 @@ return {
   {
     method = "POST", path = "/processes/{id}/stdin", name = "processes.stdin", group = "process",
     summary = "Write to a process's standard input",
-    description = "Of one that was started with keep_stdin. The answer comes when the program, or the pipe to it (64 KiB), has "
-      .. "taken all of data; writers of one process take turns. already_exited: nobody reads its standard input any more, "
-      .. "because it has ended, has closed it, or an earlier call gave eof. upstream_timeout: it did not read all in "
-      .. "timeout_ms. The detail of both tells how many bytes were taken; the rest is dropped, as it is when the client leaves.",
+    description = "Of one that was started with keep_stdin; never of a terminal, whose input goes by its WebSocket. The answer "
+      .. "comes when the program, or the pipe to it (64 KiB), has taken all of data; writers of one process take turns. "
+      .. "already_exited: nobody reads its standard input any more, because it has ended, has closed it, or an earlier call "
+      .. "gave eof. upstream_timeout: it did not read all in timeout_ms. The detail of both tells how many bytes were taken; "
+      .. "the rest is dropped, as it is when the client leaves.",
     destructive = true, body_limit = 32 * P.MiB,
     params = {
       id = P.string { required = true, min = 1, max = 64, doc = "an entry's id, or the decimal pid of a living one" },

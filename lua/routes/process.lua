@@ -199,7 +199,7 @@ return {
       .. "what the program's children print after its own end is not kept. With follow=true server-sent events: start, what is "
       .. "kept, then what comes, and exit once at the end; a client that comes back with Last-Event-ID goes on where it was, "
       .. "whatever offsets or tail_bytes its query holds, and one that leaves ends nothing. Of a run that /shell left behind, "
-      .. "too.",
+      .. "too; not of a terminal, whose output goes by its WebSocket.",
     read_only = true, idempotent = true,
     params = {
       id = ID,

@@ -9,6 +9,7 @@ int bind_time_open(lua_State *L);
 int bind_text_open(lua_State *L);
 int bind_server_open(lua_State *L);
 int bind_proc_open(lua_State *L);
+int bind_pty_open(lua_State *L);
 int bind_session_open(lua_State *L);
 int bind_fs_open(lua_State *L);
 int bind_system_open(lua_State *L);

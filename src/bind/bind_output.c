@@ -22,6 +22,8 @@ static struct capture_text text_arg(lua_State *L, const struct run *run)
         .base64 = luaL_checkoption(L, 2, "utf-8", encodings) == 1,
         .running = process_state(run->process) != PROCESS_DRAINED,
     };
+    if (process_kind(run->process) == PROCESS_TERMINAL)
+        luaL_error(L, "the output of a terminal is for its WebSocket clients");
     if (!run->captures)
         luaL_error(L, "this run keeps no output: start it with capture_bytes");
     return how;

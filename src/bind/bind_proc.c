@@ -139,9 +139,12 @@ static int find_cwd(lua_State *L, struct host *host, struct session_turn *turn, 
     return 0;
 }
 
-static const char *const spec_keys[] = {"command",    "argv",       "cwd", "env",           "stdin",
-                                        "timeout_ms", "kind",       "tag", "capture_bytes", "session",
-                                        "pace",       "keep_stdin", NULL};
+static const char *const spec_keys[] = {"command",    "argv",       "cwd",  "env",           "stdin",
+                                        "timeout_ms", "kind",       "tag",  "capture_bytes", "session",
+                                        "pace",       "keep_stdin", "cols", "rows",          NULL};
+/* What only programs with pipes, and only those on a terminal have a use for. */
+static const char *const pipe_keys[] = {"stdin", "keep_stdin", "capture_bytes", "session", "pace", NULL},
+                         *const terminal_keys[] = {"cols", "rows", NULL};
 
 /* A helper works for the server: it is in no list and forgotten at its end. */
 static enum process_kind read_kind(lua_State *L)
@@ -151,9 +154,26 @@ static enum process_kind read_kind(lua_State *L)
         return PROCESS_PROCESS;
     if (strcmp(kind, "helper") == 0)
         return PROCESS_HELPER;
+    if (strcmp(kind, "terminal") == 0)
+        return PROCESS_TERMINAL;
     if (strcmp(kind, "shell") != 0)
-        luaL_error(L, "'kind' must be shell, process or helper, not %s", kind);
+        luaL_error(L, "'kind' must be shell, process, terminal or helper, not %s", kind);
     return PROCESS_SHELL;
+}
+
+/* Zero for a program that is not on a terminal. */
+static struct terminal_size read_size(lua_State *L, enum process_kind kind)
+{
+    bool terminal = kind == PROCESS_TERMINAL;
+    for (const char *const *key = terminal ? pipe_keys : terminal_keys; *key != NULL; key++) {
+        if (lua_getfield(L, 1, *key) != LUA_TNIL)
+            luaL_error(L, "'%s' %s", *key, terminal ? "means nothing for a terminal" : "is for terminals");
+        lua_pop(L, 1);
+    }
+    if (!terminal)
+        return (struct terminal_size){0};
+    return (struct terminal_size){.cols = (unsigned)lua_field_int(L, 1, "cols", 80, 1, TERMINAL_SIZE_MAX),
+                                  .rows = (unsigned)lua_field_int(L, 1, "rows", 24, 1, TERMINAL_SIZE_MAX)};
 }
 
 /* Fills what can be read without failing; misuse raises. */
@@ -170,9 +190,21 @@ static void read_spec(lua_State *L, struct process_spec *spec)
     spec->keep_stdin = lua_field_bool(L, 1, "keep_stdin", false);
 }
 
+/* On a terminal of that size, or with pipes. */
+static struct process *start_process(struct host *host, const struct process_spec *spec, struct terminal_size size,
+                                     struct err *err)
+{
+    if (spec->kind != PROCESS_TERMINAL)
+        return process_start(host->processes, spec, err);
+    if (host->terminals != NULL)
+        return terminals_start(host->terminals, spec, size, err);
+    err_set(err, ERR_UNAVAILABLE, "terminals are switched off");
+    return NULL;
+}
+
 /* Leaves run on top of the stack. */
 static int start_run(lua_State *L, struct host *host, struct session_turn *turn, struct process_spec *spec,
-                     struct run *run, struct err *err)
+                     struct terminal_size size, struct run *run, struct err *err)
 {
     int top = lua_gettop(L);
     char cwd[PATH_MAX];
@@ -180,7 +212,7 @@ static int start_run(lua_State *L, struct host *host, struct session_turn *turn,
         return -1;
     lua_settop(L, top);
     spec->command_prefix = turn != NULL ? session_prologue(turn) : NULL;
-    struct process *process = process_start(host->processes, spec, err);
+    struct process *process = start_process(host, spec, size, err);
     if (process == NULL)
         return -1;
     run->process = process_ref(process);
@@ -191,8 +223,8 @@ static int start_run(lua_State *L, struct host *host, struct session_turn *turn,
     return 0;
 }
 
-/* proc.start{command= | argv={}, cwd=, env={}, stdin=, timeout_ms=, kind="shell"|"process", tag=, capture_bytes=,
- * session=turn, pace=, keep_stdin=} -> run | nil, code, message, field */
+/* proc.start{command= | argv={}, cwd=, env={}, stdin=, timeout_ms=, kind="shell"|"process"|"terminal", tag=,
+ * capture_bytes=, session=turn, pace=, keep_stdin=, cols=, rows=} -> run | nil, code, message, field */
 static int bind_proc_start(lua_State *L)
 {
     struct host *host = script_host(L);
@@ -202,6 +234,7 @@ static int bind_proc_start(lua_State *L)
     lua_check_keys(L, 1, spec_keys, "proc.start");
     lua_settop(L, 1);
     read_spec(L, &spec);
+    struct terminal_size size = read_size(L, spec.kind);
     lua_getfield(L, 1, "session");
     struct session_turn *turn = lua_isnil(L, -1) ? NULL : bind_session_turn(L, -1);
     lua_getfield(L, 1, "argv");
@@ -219,7 +252,7 @@ static int bind_proc_start(lua_State *L)
 
     struct run *run = bind_run_push(L);
     run->captures = spec.capture_bytes > 0;
-    int failed = start_run(L, host, turn, &spec, run, &err);
+    int failed = start_run(L, host, turn, &spec, size, run, &err);
     bind_run_started(run);
     return failed != 0 ? lua_push_err(L, &err) : 1;
 }

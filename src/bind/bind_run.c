@@ -177,7 +177,10 @@ static int run_answer_output(lua_State *L)
 /* run:stream(out, options): see bind_stream.h */
 static int run_stream(lua_State *L)
 {
-    return bind_stream_run(L, run_arg(L)->process);
+    struct process *process = run_arg(L)->process;
+    if (process_kind(process) == PROCESS_TERMINAL)
+        luaL_error(L, "the output of a terminal is for its WebSocket clients");
+    return bind_stream_run(L, process);
 }
 
 /* run:detach(): closing it no longer stops it. */

@@ -47,13 +47,15 @@ static void push_limits(lua_State *L, const struct host_limits *limits)
 static int bind_server_config(lua_State *L)
 {
     const struct host *host = script_host(L);
-    lua_createtable(L, 0, 8);
+    lua_createtable(L, 0, 9);
     lua_pushstring(L, confine_base_dir(host->confine));
     lua_setfield(L, -2, "base_dir");
     lua_pushstring(L, access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh");
     lua_setfield(L, -2, "shell");
     set_size(L, "port", host->port);
     set_size(L, "ws_port", host->ws_port);
+    lua_pushstring(L, host->ws_public_url); /* nil where there is none */
+    lua_setfield(L, -2, "ws_public_url");
     push_limits(L, &host->limits);
     lua_setfield(L, -2, "limits");
     lua_createtable(L, 0, 1);

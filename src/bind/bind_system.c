@@ -105,7 +105,8 @@ static int bind_system_metrics(lua_State *L)
     metrics->job.blamed = NULL;
     metrics->meter = host->cpu_meter;
     metrics->server = (struct metrics_server){.requests = host->requests_running(host->requests_ctx),
-                                              .processes = process_table_living(host->processes)};
+                                              .processes = process_table_living(host->processes),
+                                              .terminals = process_table_living_terminals(host->processes)};
     return fs_job_start(L, &metrics->job, FS_JOB_ON_SHORT_THREADS, false);
 }
 

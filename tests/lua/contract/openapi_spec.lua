@@ -4,7 +4,6 @@ local http = require("support.http")
 local json = require("support.json")
 local process = require("support.process")
 local server = require("support.server")
-local socket = require("socket")
 
 local TOOLS = files.source_dir .. "/tests/tools"
 local TOKEN = "the-token-of-this-spec"
@@ -14,17 +13,9 @@ local function tool(name)
   return TOOLS .. "/node_modules/.bin/" .. name
 end
 
---- A port that was free a moment ago, for a tool that cannot choose one itself.
-local function free_port()
-  local listener = assert(socket.bind("127.0.0.1", 0))
-  local _, port = listener:getsockname()
-  listener:close()
-  return math.tointeger(tonumber(port))
-end
-
 --- Starts prism between the spec and the server; a target for http.request.
 local function start_proxy(file, abxd)
-  local port, log = free_port(), file .. ".log"
+  local port, log = http.free_port(), file .. ".log"
   local child = process.start({ tool("prism"), "proxy", file,
     ("http://%s:%d"):format(abxd.host, abxd.port), "--errors", "--host", "127.0.0.1", "--port", tostring(port) },
     { stdout = log, stderr = log })
@@ -169,6 +160,19 @@ describe("/openapi.json", function()
       request(200, "GET", "/processes/" .. lost .. "/output?follow=true&tail_bytes=0")
       local gap = request(200, "GET", "/processes/" .. lost .. "/output?limit=1"):json().gap
       assert.same({ from = 0, to = 5000000 - 4 * 1024 * 1024 }, gap.stdout)
+    end)
+
+    it("terminals are as described", function()
+      local made = request(201, "POST", "/pty", { json = { cols = 100, tag = "t", env = { A = "b", LANG = json.null } } }):json()
+      local ended = request(201, "POST", "/pty", { json = { argv = { "sh", "-c", "exit 3" }, term = "vt100" } }):json()
+      request(200, "GET", "/processes/" .. ended.id .. "?wait_ms=20000")
+      assert.equal(2, #request(200, "GET", "/pty"):json().terminals)
+      request(200, "GET", "/pty?tickets=true")
+      request(200, "DELETE", "/pty/" .. made.id)
+      request(404, "DELETE", "/pty/" .. made.id)
+      assert.equal(3, request(200, "DELETE", "/pty/" .. ended.id):json().exit_code)
+      request(400, "POST", "/pty", { json = { term = "a b" } })
+      request(404, "POST", "/pty", { json = { argv = { "no-such-program" } } })
     end)
 
     it("a contradiction would be noticed", function()

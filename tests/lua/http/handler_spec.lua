@@ -84,6 +84,9 @@ local MISUSE = [[
   note(proc.start, { command = "true", cdw = "." })
   note(proc.start, { command = "true", whatever = 1 })
   note(proc.start, { command = "true", 1 })
+  note(proc.start, { command = "true", kind = "terminal", stdin = "x" })
+  note(proc.start, { command = "true", cols = 80 })
+  note(proc.start, { command = "true", kind = "tty" })
   note(run.captured, run)
   note(reply, { jsn = {} })
   return { said = said }
@@ -137,7 +140,9 @@ describe("a handler", function()
   it("is told its misuse", function()
     assert.same({
       "proc.start: unknown key 'cdw' (did you mean 'cwd'?)", "proc.start: unknown key 'whatever'",
-      "proc.start: unknown key '1'", "this run keeps no output: start it with capture_bytes",
+      "proc.start: unknown key '1'", "'stdin' means nothing for a terminal", "'cols' is for terminals",
+      "'kind' must be shell, process, terminal or helper, not tty",
+      "this run keeps no output: start it with capture_bytes",
       "reply: unknown key 'jsn' (did you mean 'json'?)",
     }, check.ok(abxd:get("/h/misuse")).said)
   end)

@@ -15,7 +15,7 @@ describe("the OpenAPI document", function()
     end
     assert.are.equal("3.1.0", document.openapi)
     assert.are.equal("1.2.3", document.info.version)
-    assert.are.equal(19, count) -- two paths have two methods
+    assert.are.equal(21, count) -- three paths have two methods
     assert.are.equal("shell.stream", document.paths["/shell/stream"].post.operationId)
     stubs.route("upload").enabled = false
     assert.is_nil(stubs.route("openapi").handler().paths["/upload"])
@@ -26,7 +26,7 @@ describe("the OpenAPI document", function()
     for i, tag in ipairs(document.tags) do
       names[i] = tag.name
     end
-    assert.are.same({ "core", "commands", "process", "system" }, names)
+    assert.are.same({ "core", "commands", "process", "system", "terminal" }, names)
     assert.are.same({ "commands" }, document.paths["/shell"].post.tags)
   end)
 

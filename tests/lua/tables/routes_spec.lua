@@ -13,7 +13,7 @@ describe("the shipped routes", function()
     assert.are.same({}, stubs.faults)
   end)
 
-  it("are those of core, commands, processes and the system, and those of the packs", function()
+  it("are those of core, commands, processes, terminals and the system, and those of the packs", function()
     local found = {}
     for _, route in ipairs(stubs.routes) do
       found[#found + 1] = ("%s %s %s"):format(route.method, route.path, route.group)
@@ -23,6 +23,7 @@ describe("the shipped routes", function()
       "GET /download commands", "POST /shell commands", "POST /shell/stream commands",
       "GET /processes process", "POST /processes process", "GET /processes/{id} process",
       "POST /processes/{id}/signal process", "GET /processes/{id}/output process",
+      "POST /pty terminal", "GET /pty terminal", "DELETE /pty/{id} terminal",
       "GET /capabilities core", "GET /system/info system", "GET /system/metrics system", "GET /system/disk system",
       "GET /system/ports system", "GET /env system", "POST /env system",
       "GET /openapi.json core", "POST /processes/{id}/stdin process",
@@ -77,9 +78,9 @@ describe("GET /capabilities", function()
   before_each(stubs.load)
 
   it("counts the enabled routes of no pack", function()
-    assert.are.equal(19, call("capabilities", {}).endpoint_count)
+    assert.are.equal(22, call("capabilities", {}).endpoint_count)
     stubs.route("shell").enabled = false
-    assert.are.equal(18, call("capabilities", {}).endpoint_count)
+    assert.are.equal(21, call("capabilities", {}).endpoint_count)
   end)
 
   it("lists all groups, with a reason where there is nothing yet", function()
@@ -103,6 +104,8 @@ describe("GET /capabilities", function()
   it("tells where terminals are, and the defaults", function()
     local answer = call("capabilities", {})
     assert.are.same({ port = 8081, path = "/pty/{id}" }, answer.websocket)
+    stubs.ws_port = 0
+    assert.are.equal(json.null, call("capabilities", {}).websocket)
     assert.are.same({ base_dir = "/base", shell = "/bin/bash", timeout_ms = 120000 }, answer.defaults)
     assert.are.equal("walk", answer.process_tree)
   end)

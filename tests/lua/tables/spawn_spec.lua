@@ -22,6 +22,11 @@ describe("spawn fields", function()
     assert.is_table(spawn.fields({}).stdin)
   end)
 
+  it("tell which program runs where none is named", function()
+    assert.matches("exactly one of command and argv", spawn.fields({}).command.doc, 1, true)
+    assert.matches("the login shell unless", spawn.fields({ program = "the login shell" }).command.doc, 1, true)
+  end)
+
   it("turn into what proc.start takes", function()
     assert.are.same(
       { command = "ls", cwd = "a", env = { A = "1", B = json.null }, stdin = "x", timeout_ms = 7 },
@@ -41,6 +46,12 @@ describe("spawn fields", function()
     assert.are.same({ "command", "argv" }, fields_of(errors))
     spec, errors = spawn.to_spec { command = "ls", argv = { "ls" } }
     assert.is_nil(spec)
+    assert.are.same({ "command", "argv" }, fields_of(errors))
+  end)
+
+  it("may go without both where the route has a program of its own", function()
+    assert.are.same({ cwd = "a" }, spawn.to_spec({ cwd = "a" }, { needs_program = false }))
+    local _, errors = spawn.to_spec({ command = "ls", argv = { "ls" } }, { needs_program = false })
     assert.are.same({ "command", "argv" }, fields_of(errors))
   end)
 
