@@ -6,6 +6,14 @@ local http = {}
 
 local DEFAULT_TIMEOUT_S = 20
 
+--- A port that was free a moment ago, for a program that cannot choose one itself.
+function http.free_port()
+  local listener = assert(socket.bind("127.0.0.1", 0))
+  local _, port = listener:getsockname()
+  listener:close()
+  return math.tointeger(tonumber(port))
+end
+
 -- Connections ---------------------------------------------------------------------------------------------------------
 
 local connection = {}
@@ -178,7 +186,7 @@ function connection:read_head(method)
     if not line then
       return nil
     end
-    local is_interim = line:match("^HTTP/1%.1 1%d%d")
+    local is_interim = line:match("^HTTP/1%.1 1%d%d") and not line:match("^HTTP/1%.1 101")
     while is_interim and self:read_line() ~= "" do end
   until not is_interim
   local status, reason = line:match("^HTTP/1%.[01] (%d%d%d) ?(.*)$")

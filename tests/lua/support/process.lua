@@ -149,6 +149,16 @@ function process.main_thread_cpu_s(pid)
   return tonumber(slurp(("/proc/%d/task/%d/schedstat"):format(pid, pid)):match("^(%d+)")) / 1e9
 end
 
+--- CPU seconds that all threads of a process have used.
+function process.cpu_s(pid)
+  local sum = 0
+  for _, thread in ipairs(files.list(("/proc/%d/task"):format(pid))) do
+    local text = slurp(("/proc/%d/task/%s/schedstat"):format(pid, thread))
+    sum = sum + (text and tonumber(text:match("^(%d+)")) or 0)
+  end
+  return sum / 1e9
+end
+
 --- Resident bytes now.
 function process.rss_bytes(pid)
   local kib = slurp(("/proc/%d/status"):format(pid)):match("VmRSS:%s*(%d+) kB")
