@@ -57,20 +57,13 @@ http {
 }
 ]]
 
-local function free_port()
-  local listener = assert(socket.bind("127.0.0.1", 0))
-  local _, port = listener:getsockname()
-  listener:close()
-  return math.tointeger(tonumber(port))
-end
-
 local function answers(target)
   local ok, answer = pcall(http.request, target, "GET", "/health")
   return ok and answer.status == 200
 end
 
 local function start_nginx(root)
-  local side = { host = "127.0.0.1", port = free_port() }
+  local side = { host = "127.0.0.1", port = http.free_port() }
   local conf = NGINX_CONF:gsub("ROOT", root):gsub("PORT", tostring(side.port))
   files.write(root .. "/nginx.conf", conf)
   side.child = process.start({ "nginx", "-c", root .. "/nginx.conf" }, { stderr = root .. "/error.log" })
@@ -134,7 +127,7 @@ end
 local function measure(abxd, nginx, dir, tables)
   local stream = ("head -c %d /dev/zero | base64 -w0"):format(STREAM_MIB * 1048576 // 4 * 3)
   local file = FILE_MIB .. "m.bin"
-  local idle_port, nginx_idle_port = free_port(), free_port()
+  local idle_port, nginx_idle_port = http.free_port(), http.free_port()
   local idle_root = files.mkdir(dir .. "/idle")
   local conf = NGINX_CONF:gsub("ROOT", idle_root):gsub("PORT", tostring(nginx_idle_port))
   files.write(idle_root .. "/nginx.conf", conf)
