@@ -73,7 +73,7 @@ static int answer_preflight(struct exchange *exchange)
 static int check_sender(struct admission *admission)
 {
     struct exchange *exchange = admission->exchange;
-    const struct auth_policy *policy = &exchange->pipeline->policy;
+    const struct auth_policy *policy = exchange->pipeline->policy;
     struct err err;
 
     if (auth_check_host(policy, &admission->headers, exchange->target.authority, &err) < 0)
@@ -107,7 +107,7 @@ static int check_token(struct admission *admission)
 
     if (exchange->match.route && !exchange->match.route->auth_required)
         return 0;
-    if (auth_check_token(&exchange->pipeline->policy, &admission->headers, &sent, &err) == 0)
+    if (auth_check_token(exchange->pipeline->policy, &admission->headers, &sent, &err) == 0)
         return 0;
     exchange->request.route = NULL;
     exchange_refuse(exchange, &err, NULL, "WWW-Authenticate",

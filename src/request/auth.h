@@ -13,7 +13,7 @@ struct auth_policy {
     bool loopback;                      /* bound to loopback: addresses in Host must be loopback ones */
     const char *const *allowed_hosts;   /* NULL-terminated, or NULL */
     const char *const *allowed_origins; /* NULL-terminated, or NULL */
-    unsigned rest_port;                 /* of the REST origin, which may also open terminals */
+    unsigned rest_port;                 /* of the REST origin, which may also open terminals; known after listening */
 };
 
 /* What the headers said; NULL where there is none. The counts tell of repetitions. */

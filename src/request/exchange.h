@@ -24,9 +24,7 @@ struct tables {
 
 struct pipeline {
     struct loop *loop;
-    struct auth_policy policy;
-    char *token;
-    char **allowed_hosts, **allowed_origins;
+    const struct auth_policy *policy;
     size_t requests_max, running;
     bool draining;
     struct tables *tables; /* NULL before the first pipeline_use */

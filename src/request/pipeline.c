@@ -8,31 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void list_of_texts_free(char **texts)
-{
-    for (char **text = texts; text && *text; text++)
-        free(*text);
-    free(texts);
-}
-
-static char **list_of_texts_dup(const char *const *texts)
-{
-    size_t count = 0;
-    char **copy;
-
-    while (texts && texts[count])
-        count++;
-    copy = calloc(count + 1, sizeof(*copy));
-    for (size_t i = 0; copy && i < count; i++) {
-        copy[i] = strdup(texts[i]);
-        if (!copy[i]) {
-            list_of_texts_free(copy);
-            return NULL;
-        }
-    }
-    return copy;
-}
-
 struct pipeline *pipeline_new(const struct pipeline_options *options, struct err *err)
 {
     struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
@@ -44,21 +19,7 @@ struct pipeline *pipeline_new(const struct pipeline_options *options, struct err
     list_init(&pipeline->exchanges);
     pipeline->loop = options->loop;
     pipeline->requests_max = options->requests_max;
-    pipeline->token = options->token ? strdup(options->token) : NULL;
-    pipeline->allowed_hosts = list_of_texts_dup(options->allowed_hosts);
-    pipeline->allowed_origins = list_of_texts_dup(options->allowed_origins);
-    if ((options->token && !pipeline->token) || !pipeline->allowed_hosts || !pipeline->allowed_origins) {
-        pipeline_free(pipeline);
-        err_set(err, ERR_INTERNAL, "out of memory");
-        return NULL;
-    }
-    pipeline->policy = (struct auth_policy){
-        .token = pipeline->token,
-        .loopback = options->loopback,
-        .allowed_hosts = (const char *const *)pipeline->allowed_hosts,
-        .allowed_origins = (const char *const *)pipeline->allowed_origins,
-        .rest_port = options->port,
-    };
+    pipeline->policy = options->policy;
     secret_random_hex(pipeline->id_prefix, 4);
     return pipeline;
 }
@@ -75,18 +36,7 @@ void pipeline_free(struct pipeline *pipeline)
         arena_deinit(&exchange->request.arena);
         free(exchange);
     }
-    if (pipeline->token)
-        secret_wipe(pipeline->token, strlen(pipeline->token));
-    free(pipeline->token);
-    list_of_texts_free(pipeline->allowed_hosts);
-    list_of_texts_free(pipeline->allowed_origins);
     free(pipeline);
-}
-
-void pipeline_set_ports(struct pipeline *pipeline, unsigned port, unsigned ws_port)
-{
-    (void)ws_port; /* only the REST origin is compared */
-    pipeline->policy.rest_port = port;
 }
 
 void tables_unref(struct tables *tables)

@@ -9,6 +9,7 @@
 #include "base/loop.h"
 #include "model/request.h"
 #include "model/response.h"
+#include "request/auth.h"
 #include "script/generation.h"
 
 #include <stdbool.h>
@@ -18,18 +19,12 @@ struct pipeline;
 
 struct pipeline_options {
     struct loop *loop;
-    const char *token;                  /* NULL: no authentication */
-    bool loopback;                      /* bound to loopback only; see auth_check_host */
-    const char *const *allowed_hosts;   /* NULL-terminated; names without port */
-    const char *const *allowed_origins; /* NULL-terminated; "scheme://host[:port]" */
-    unsigned port, ws_port;
-    size_t requests_max; /* running at once; past it 429 */
+    const struct auth_policy *policy; /* borrowed */
+    size_t requests_max;              /* running at once; past it 429 */
 };
 
-/* Copies the options. */
 struct pipeline *pipeline_new(const struct pipeline_options *options, struct err *err);
 void pipeline_free(struct pipeline *pipeline);
-void pipeline_set_ports(struct pipeline *pipeline, unsigned port, unsigned ws_port); /* once they are known */
 /* From now on requests run in this generation (takes a reference); running ones end in theirs. */
 void pipeline_use(struct pipeline *pipeline, struct generation *generation);
 /* New requests get 503 shutting_down (GET /health too, with its own body); running streams are ended by their

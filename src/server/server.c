@@ -37,7 +37,7 @@ struct server {
     struct host host;
     char helper_path[HELPER_PATH_MAX];
     struct pipeline *pipeline;
-    struct auth_policy policy; /* of the terminals' port; the pipeline has its own copy */
+    struct auth_policy policy; /* of both ports */
     struct http_listener *listener;
     bool with_terminals;        /* the group terminal is on */
     struct loop *terminal_loop; /* of the terminal thread */
@@ -232,12 +232,7 @@ static enum exit_status open_pipeline(struct server *server)
     };
     struct pipeline_options options = {
         .loop = server->loop,
-        .token = server->policy.token,
-        .loopback = server->policy.loopback,
-        .allowed_hosts = server->policy.allowed_hosts,
-        .allowed_origins = server->policy.allowed_origins,
-        .port = config->port,
-        .ws_port = config->ws_port,
+        .policy = &server->policy,
         .requests_max = config->limits.requests,
     };
     struct err err;
@@ -267,7 +262,6 @@ static enum exit_status open_terminals(struct server *server)
     struct err err;
     if (!server->with_terminals)
         return EXIT_OK;
-    server->policy.rest_port = host->port;
     if (!(server->terminal_loop = loop_new())) {
         err_set(&err, ERR_INTERNAL, "not enough memory");
         return fail(&err, EXIT_FAULT);
@@ -280,7 +274,6 @@ static enum exit_status open_terminals(struct server *server)
         return EXIT_FAULT;
     }
     host->ws_port = ws_listener_port(server->ws_listener);
-    pipeline_set_ports(server->pipeline, host->port, host->ws_port);
     return EXIT_OK;
 }
 
@@ -300,7 +293,7 @@ static enum exit_status open_listener(struct server *server)
         !(server->listener = http_listener_new(server->loop, server->pipeline, &options, &err)))
         return fail(&err, EXIT_FAULT);
     server->host.port = http_listener_port(server->listener);
-    pipeline_set_ports(server->pipeline, server->host.port, server->host.ws_port);
+    server->policy.rest_port = server->host.port;
     if (config->watch &&
         !(server->watch = watch_new(server->loop, config->lua_dir, config->commands, on_tables_changed, server, &err)))
         return fail(&err, EXIT_FAULT);

@@ -274,7 +274,8 @@ static int descriptors_before;
 
 static inline int set_up(void **state)
 {
-    struct pipeline_options options = {.token = "token", .loopback = true, .requests_max = 512};
+    static struct auth_policy policy = {.token = "token", .loopback = true};
+    struct pipeline_options options = {.policy = &policy, .requests_max = 512};
     struct http_options http = {.host = "127.0.0.1",
                                 .connections_max = 1000,
                                 .idle_timeout_s = 10,
@@ -292,7 +293,7 @@ static inline int set_up(void **state)
     listener = http_listener_new(loop, pipeline, &http, &err);
     if (!listener)
         return -1;
-    pipeline_set_ports(pipeline, http_listener_port(listener), 0);
+    policy.rest_port = http_listener_port(listener);
     pipeline_use(pipeline, &generation);
     return 0;
 }

@@ -270,8 +270,9 @@ static inline void assert_code(const char *code)
 static inline int set_up(void **state)
 {
     static const char *const origins[] = {"https://app.example", NULL};
-    struct pipeline_options options = {
-        .token = "token", .loopback = true, .allowed_origins = origins, .port = 8080, .requests_max = 2};
+    static const struct auth_policy policy = {
+        .token = "token", .loopback = true, .allowed_origins = origins, .rest_port = 8080};
+    struct pipeline_options options = {.policy = &policy, .requests_max = 2};
     struct err err;
 
     (void)state;
