@@ -6,20 +6,17 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
-struct terminal *terminal_new(const char *id, int master, struct terminal_view *view, loop_fn on_drained, void *ctx)
+struct terminal *terminal_new(int master, struct terminal_view *view, loop_fn on_drained, void *ctx)
 {
     struct terminal *terminal = calloc(1, sizeof(*terminal));
     if (terminal == NULL)
         return NULL;
     terminal->references = 1;
-    snprintf(terminal->id, sizeof(terminal->id), "%s", id);
     terminal->master = master;
     terminal->view = terminal_view_ref(view);
     terminal->on_drained = on_drained;
@@ -97,11 +94,6 @@ void terminal_release(struct terminal *terminal)
     output->withheld = 0;
     atomic_store_explicit(&terminal->view->kept_bytes, 0, memory_order_relaxed);
     terminal_note_all(terminal, TERMINAL_DUE_OUTPUT, NULL);
-}
-
-const char *terminal_id(const struct terminal *terminal)
-{
-    return terminal->id;
 }
 
 struct terminal_size terminal_size(const struct terminal *terminal)

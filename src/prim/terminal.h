@@ -37,7 +37,7 @@ struct terminal_exit {
 /* With one reference; takes the master, and a reference of its own to the view. May be called on another thread, before
  * terminal_run. on_drained is called once, when the exit status is known (terminal_ended) and the last byte was read:
  * from the loop. NULL: out of memory (the master stays the caller's). */
-struct terminal *terminal_new(const char *id, int master, struct terminal_view *view, loop_fn on_drained, void *ctx);
+struct terminal *terminal_new(int master, struct terminal_view *view, loop_fn on_drained, void *ctx);
 /* Begins to read. Where that fails it is as if the terminal had been closed: the program gets SIGHUP from the kernel.
  */
 void terminal_run(struct terminal *terminal, struct loop *loop);
@@ -52,7 +52,6 @@ void terminal_ended(struct terminal *terminal, const struct terminal_exit *exit)
 /* Gives up the memory of what was printed; clients that have not read it all are told of the gap. */
 void terminal_release(struct terminal *terminal);
 
-const char *terminal_id(const struct terminal *terminal);
 struct terminal_size terminal_size(const struct terminal *terminal);
 /* Where the next byte will be. */
 uint64_t terminal_offset(const struct terminal *terminal);

@@ -58,7 +58,6 @@ struct terminal_queue {
 
 struct terminal {
     int references;
-    char id[TERMINAL_ID_MAX];
     int master; /* -1: it could not be watched, or was hung up for good */
     struct terminal_view *view;
     loop_fn on_drained;

@@ -270,16 +270,11 @@ void terminal_output_read(struct terminal *terminal)
     terminal_output_pace(terminal);
 }
 
-static void on_finish(void *ctx)
-{
-    on_retry(ctx);
-}
-
 void terminal_output_finish(struct terminal *terminal)
 {
     struct terminal_output *output = &terminal->output;
     output->exit_at_ms = loop_now_ms(terminal->loop);
     loop_timer_stop(&output->retry);
     terminal_output_pace(terminal);
-    loop_defer_start(terminal->loop, &output->finish, on_finish, terminal);
+    loop_defer_start(terminal->loop, &output->finish, on_retry, terminal);
 }

@@ -116,7 +116,7 @@ static int run(struct terminal_entry *entry, int master, struct err *err)
 {
     struct terminals *terminals = entry->terminals;
     strcpy(entry->id, process_id(entry->process));
-    entry->terminal = terminal_new(entry->id, master, entry->view, terminals_drained, entry);
+    entry->terminal = terminal_new(master, entry->view, terminals_drained, entry);
     if (entry->terminal == NULL) {
         entry->unread = true;
         close(master);

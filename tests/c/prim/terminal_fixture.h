@@ -62,7 +62,7 @@ static inline void fixture_open(struct fixture *fixture)
     assert_true(fixture->slave >= 0);
     fixture->loop = loop_new();
     fixture->view = terminal_view_new(size);
-    fixture->terminal = terminal_new("p-0123456789ab", master, fixture->view, count_call, &fixture->drained);
+    fixture->terminal = terminal_new(master, fixture->view, count_call, &fixture->drained);
     assert_non_null(fixture->terminal);
     terminal_run(fixture->terminal, fixture->loop);
 }

@@ -129,7 +129,7 @@ static void one_that_cannot_be_watched_ends_all_the_same(void **state)
     int drained = 0;
     struct terminal_exit exit = {.exit.exit_code = 129};
     int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC); /* epoll refuses it */
-    struct terminal *terminal = terminal_new("p-1", file, fixture.view, count_call, &drained);
+    struct terminal *terminal = terminal_new(file, fixture.view, count_call, &drained);
     terminal_run(terminal, fixture.loop);
     terminal_ended(terminal, &exit);
     while (drained == 0)

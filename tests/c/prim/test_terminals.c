@@ -260,13 +260,14 @@ static void they_are_listed_in_the_order_of_their_start(void **state)
 static void an_id_is_found_only_as_it_is(void **state)
 {
     (void)state;
-    struct process *process = start_on("sleep 91");
+    struct process *process = start_on("sleep 91"), *other = start_on("sleep 91");
     const char *id = process_id(process);
     char pid[16], longer[32];
     snprintf(pid, sizeof(pid), "%d", (int)process_pid(process));
     snprintf(longer, sizeof(longer), "%sx", id);
     assert_non_null(lookup(id));
-    assert_string_equal(terminal_id(lookup(id)), id);
+    assert_non_null(lookup(process_id(other)));
+    assert_ptr_not_equal(lookup(id), lookup(process_id(other)));
     assert_null(lookup(pid));
     assert_null(lookup(longer));
     assert_null(lookup(""));
@@ -274,6 +275,7 @@ static void an_id_is_found_only_as_it_is(void **state)
     assert_null(terminals_find(terminals, pid));
     assert_null(terminals_find(terminals, longer));
     process_unref(process);
+    process_unref(other);
 }
 
 /* --- closing */
