@@ -184,7 +184,7 @@ describe("a paste of 1 MB", function()
     deaf:wait("pong")
     local cpu = process.cpu_s(abxd.pid)
     uv.sleep(2000)
-    assert.is_true(process.cpu_s(abxd.pid) - cpu < 0.8) -- of 2 s, where it would take all of them
+    assert.is_true(process.cpu_s(abxd.pid) - cpu < 0.3) -- of 2 s; a busy loop takes most of them
     deaf:close()
   end)
 
