@@ -97,6 +97,8 @@ static void who_does_not_read_it_paces_nothing(void **state)
     struct process_reader other = {.offset = {PROCESS_NOT_READ, 0}};
     struct test_reader slow = {.takes = false};
     process_reader_attach(process, &poll, count_call, &polls);
+    while (ring->end < 1 << 20)
+        loop_turn(fixture.loop, true);
     turn_for_ms(&fixture, 100);
     assert_int_equal(process_state(process), PROCESS_RUNNING);
     assert_in_range(ring->end, 1 << 20, 2 << 20);
@@ -241,11 +243,112 @@ static void a_dropped_entry_reads_on(void **state)
     struct process *process = start(&fixture, &spec);
     run_to_end(&fixture, process);
     process_unref(process);
-    turn_for_ms(&fixture, 1000);
+    for (int i = 0; i < 300 && access("/tmp/test-process-wrote", F_OK) != 0; i++)
+        turn_for_ms(&fixture, 100);
     assert_int_equal(unlink("/tmp/test-process-wrote"), 0);
 }
 
 #define PROCESS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+/* Commands say `touch $MARK` when they have come so far. */
+static const char *set_mark(void)
+{
+    static char path[64];
+    snprintf(path, sizeof(path), "/tmp/abx-output-mark-%d", (int)getpid());
+    assert_int_equal(env_block_set(&fixture.env, "MARK", path), 0);
+    return path;
+}
+
+static void wait_for_mark(const char *path)
+{
+    while (access(path, F_OK) != 0)
+        turn_for_ms(&fixture, 5);
+    unlink(path);
+}
+
+static void catching_up_reads_what_is_there_now(void **state)
+{
+    (void)state;
+    struct process_spec spec =
+        spec_of(&fixture, "head -c 1500000 /dev/zero; printf err >&2; touch $MARK; exec sleep 1000");
+    const char *mark = set_mark();
+    spec.pace = true; /* and nobody attaches: what is over the bound stays in the pipe */
+    struct process *process = start(&fixture, &spec);
+    const struct ring *ring = process_ring(process, PROCESS_STDOUT);
+    wait_for_mark(mark);
+    while (ring->end < 1 << 20)
+        turn_for_ms(&fixture, 5);
+    assert_in_range(ring->end, 1 << 20, 1499999);
+    assert_int_equal(process_output_ahead(process, PROCESS_STDOUT), 1500000);
+    assert_int_equal(process_output_ahead(process, PROCESS_STDERR), 3);
+    assert_in_range(ring->end, 1 << 20, 1499999);
+    struct test_reader late = {.takes = false, .reader.offset = {PROCESS_NOT_READ, PROCESS_NOT_READ}};
+    process_reader_attach(process, &late.reader, on_more, &late);
+    turn_for_ms(&fixture, 10);
+    int calls = late.calls;
+    process_output_catch_up(process);
+    assert_int_equal(ring->end, 1500000);
+    assert_int_equal(late.calls, calls); /* not from inside */
+    turn_for_ms(&fixture, 10);
+    assert_in_range(late.calls, calls + 1, calls + 2);
+    struct capture_view view;
+    process_captured(process, PROCESS_STDOUT, &view);
+    assert_int_equal(view.total_bytes, 1500000);
+    process_output_catch_up(process);
+    assert_int_equal(ring->end, 1500000);
+    process_reader_detach(&late.reader);
+    process_stop(process);
+    run_to_end(&fixture, process);
+    process_output_catch_up(process);
+    assert_int_equal(ring->end, 1500000);
+    assert_int_equal(process_output_ahead(process, PROCESS_STDOUT), 1500000);
+    process_unref(process);
+}
+
+static void captures_begin_anew(void **state)
+{
+    (void)state;
+    struct process_spec spec = spec_of(&fixture, "printf one; read x; printf two; printf err >&2; touch $MARK; read x; "
+                                                 "printf three; touch $MARK");
+    const char *mark = set_mark();
+    struct err err;
+    spec.keep_stdin = true;
+    spec.capture_bytes = 0;
+    struct process *process = start(&fixture, &spec);
+    while (process_ring(process, PROCESS_STDOUT)->end < 3)
+        loop_turn(fixture.loop, true);
+    expect_output(process, PROCESS_STDOUT, "");
+    for (int i = 0; i < 2; i++) {
+        struct process_write write = {.bytes = "\n", .len = 1};
+        process_output_catch_up(process);
+        assert_int_equal(process_capture_restart(process, 1024, &err), 0);
+        process_write_start(process, &write, set_true);
+        wait_for_mark(mark);
+        process_output_catch_up(process);
+        expect_output(process, PROCESS_STDOUT, i == 0 ? "two" : "three");
+        expect_output(process, PROCESS_STDERR, i == 0 ? "err" : "");
+    }
+    run_to_end(&fixture, process);
+    expect_output(process, PROCESS_STDOUT, "three");
+    process_unref(process);
+}
+
+/* It has ended, and more than one turn reads was in its pipe. */
+static void catching_up_ends_the_drain(void **state)
+{
+    (void)state;
+    struct process_spec spec = spec_of(&fixture, "head -c 1100000 /dev/zero");
+    spec.pace = true;
+    struct process *process = start(&fixture, &spec);
+    while (process_state(process) == PROCESS_RUNNING) {
+        process_output_catch_up(process);
+        loop_turn(fixture.loop, false);
+    }
+    process_output_catch_up(process);
+    assert_int_equal(process_state(process), PROCESS_DRAINED);
+    assert_int_equal(process_ring(process, PROCESS_STDOUT)->end, 1100000);
+    process_unref(process);
+}
 
 int main(void)
 {
@@ -258,6 +361,9 @@ int main(void)
         PROCESS_TEST(a_reader_that_leaves_lets_go_on),
         PROCESS_TEST(a_reader_that_takes_nothing_does_not_count_for_ever),
         PROCESS_TEST(a_dropped_entry_reads_on),
+        PROCESS_TEST(catching_up_reads_what_is_there_now),
+        PROCESS_TEST(captures_begin_anew),
+        PROCESS_TEST(catching_up_ends_the_drain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,7 +178,7 @@ static void promises_of_one_turn_are_kept_for_each(void **state)
     for (int i = 0; i < MANY; i++)
         processes[i] =
             start_ready(i % 2 == 0 ? "trap '' TERM; echo ready; exec sleep 6108" : "echo ready; exec sleep 6109");
-    struct signal_request request = {.signal = SIGTERM, .tree = true, .escalates = true, .escalate_ms = 300};
+    struct signal_request request = {.signal = SIGTERM, .tree = true, .escalates = true, .escalate_ms = 2000};
     for (int i = 0; i < MANY; i++) {
         signallings[i] = ask(processes[i], &request);
         if (i == 4) { /* its client leaves: it is killed all the same */

@@ -176,16 +176,24 @@ describe("a handler", function()
   end)
 
   describe("that wants too much memory costs 500:", function()
+    local patient
+
+    lazy_setup(function()
+      -- Where page faults are slow, 64 MiB take longer than the budget of the others.
+      patient = server.start { tables = abxd.tables, args = { "--limits-cpu-ms", "20000" } }
+    end)
+    lazy_teardown(function()
+      patient:stop()
+    end)
+
     for name in pairs(GREEDY) do
       it(name, function()
-        local before = abxd:rss_bytes()
-        local answer = abxd:get("/h/" .. name)
-        if server.sanitizer == "none" or answer.status ~= 504 then
-          check.problem(answer, 500, "internal_error")
-          if server.sanitizer == "none" then -- a sanitizer keeps what was freed
-            assert.is_true(abxd:rss_bytes() - before < 100 * 1024 * 1024)
-          end
+        local before = patient:rss_bytes()
+        check.problem(patient:get("/h/" .. name, { timeout_s = 60 }), 500, "internal_error")
+        if server.sanitizer == "none" then -- a sanitizer keeps what was freed
+          assert.is_true(patient:rss_bytes() - before < 100 * 1024 * 1024)
         end
+        assert.is_true(check.ok(patient:get("/h/good")).ok)
       end)
     end
   end)

@@ -262,6 +262,10 @@ describe("terminals by REST", function()
     it("hangs up, and tells the end", function()
       for _, fields in ipairs { {}, { command = "exec sleep 3000" }, { argv = { "bash", "--norc" } } } do
         local made = create(fields)
+        -- A bash that is still starting may overlook the signal.
+        assert.is_true(fields.command ~= nil or process.poll(10000, function()
+          return find(made.id).offset > 0 or nil
+        end))
         local answer = close(made.id)
         assert.same({ made.id, 129, "SIGHUP", false }, {
           answer.id, answer.exit_code, answer.signal, answer.timed_out })
