@@ -236,8 +236,13 @@ struct process *process_start(struct process_table *table, const struct process_
     }
     char marker[64];
     snprintf(marker, sizeof(marker), PROCESS_MARKER "=%s", process->id);
-    struct start start = {
-        .spawn = {.cwd_fd = spec->cwd_fd, .argv = spec->argv}, .out_pipes = {{-1, -1}, {-1, -1}}, .in_pipe = {-1, -1}};
+    struct start start = {.spawn = {.cwd_fd = spec->cwd_fd,
+                                    .argv = spec->argv,
+                                    .channel_fd = spec->channel_fd,
+                                    .data_max_bytes = spec->data_max_bytes,
+                                    .fds_max = spec->fds_max},
+                          .out_pipes = {{-1, -1}, {-1, -1}},
+                          .in_pipe = {-1, -1}};
     start.spawn.path = start.path;
     int failed = spec->command != NULL
                      ? prepare_command(&start, spec, err)

@@ -95,6 +95,10 @@ struct process_spec {
     size_t stdin_len;
     bool keep_stdin;                         /* it stays open after stdin_bytes, for process_write_start */
     int stdin_fd;                            /* -1, or a descriptor that becomes the child's stdin (helpers) */
+    int channel_fd;                          /* 0, or a descriptor that becomes 3 of the program, close-on-exec here;
+                                              * stays the caller's */
+    size_t data_max_bytes;                   /* RLIMIT_DATA, 0: as the server's */
+    unsigned fds_max;                        /* RLIMIT_NOFILE, 0: as the server's */
     unsigned timeout_ms;                     /* 0: none. SIGTERM to the tree, SIGKILL after 2 s */
     const char *tag;                         /* NULL: none */
     size_t capture_bytes;                    /* 0, or keep head and tail of each stream up to this (prim/capture) */
@@ -146,6 +150,15 @@ void process_hang_up(struct process *process);
 /* Of a program on a terminal: the last byte that it printed was read, and it becomes PROCESS_DRAINED. After on_reaped,
  * from the loop. */
 void process_terminal_drained(struct process *process);
+
+/* Reads what is in both pipes at this moment, also where readers pace the program; they are told at the next turn. What
+ * a program printed before it said something in another way is there then. Not for a stream that is to be whole with a
+ * slow reader: each call lets the program go on, and the ring may overrun; see process_output_ahead. A program that has
+ * ended may become PROCESS_DRAINED here. */
+void process_output_catch_up(struct process *process);
+/* Where a stream ends with what is in the pipe at this moment: once a reader has come there, it has all that the
+ * program printed before. Reads nothing. */
+uint64_t process_output_ahead(const struct process *process, enum process_stream stream);
 
 /* Called once, from the loop, when the process is PROCESS_DRAINED (at the next turn where it already is). Embedded by
  * its user; zero it first. */
@@ -218,6 +231,9 @@ void process_reader_detach(struct process_reader *reader);
 /* Head and tail of a stream as capture_bytes asked for (all empty without), up to the end that PROCESS_DRAINED marks.
  * Borrowed, valid until the next turn of the loop. */
 void process_captured(struct process *process, enum process_stream stream, struct capture_view *out);
+/* After a catch-up: begins new captures of both streams with what comes from now on. -1 out of memory: then there are
+ * none. */
+int process_capture_restart(struct process *process, size_t limit_bytes, struct err *err) ABX_MUST_USE;
 /* Gives the capture's memory back (after the answer was made). */
 void process_capture_free(struct process *process);
 

@@ -207,6 +207,20 @@ static uint64_t turn_bytes(const struct process_table *table)
     return share > TURN_BYTES_MAX ? TURN_BYTES_MAX : share < TURN_BYTES_MIN ? TURN_BYTES_MIN : share;
 }
 
+/* What is in the pipe of one that has not ended. */
+static uint64_t in_pipe(const struct process_output *output)
+{
+    int left = 0;
+    return output->fd >= 0 && ioctl(output->fd, FIONREAD, &left) == 0 && left > 0 ? (uint64_t)left : 0;
+}
+
+static uint64_t left_of(const struct process_output *output)
+{
+    if (output->process->state == PROCESS_RUNNING)
+        return in_pipe(output);
+    return output->fd >= 0 && output->ring.end < output->exit_end ? output->exit_end - output->ring.end : 0;
+}
+
 static void drained_if_so(struct process *process)
 {
     for (int i = 0; i < 2; i++) {
@@ -259,17 +273,43 @@ void process_output_drain(struct process *process)
 {
     for (int i = 0; i < 2; i++) {
         struct process_output *output = &process->outputs[i];
-        int left = 0;
-        if (output->fd >= 0 && ioctl(output->fd, FIONREAD, &left) == 0 && left > 0) {
-            output->exit_end = output->ring.end + (unsigned)left;
-            read_pipe(output, left < DRAIN_TURN_BYTES ? (uint64_t)left : DRAIN_TURN_BYTES);
-        } else {
-            output->exit_end = output->ring.end;
-        }
+        uint64_t left = in_pipe(output);
+        output->exit_end = output->ring.end + left;
+        if (left > 0)
+            read_pipe(output, left < DRAIN_TURN_BYTES ? left : DRAIN_TURN_BYTES);
     }
     drained_if_so(process);
     process_output_notify(process);
     update_pace(process);
+}
+
+void process_output_catch_up(struct process *process)
+{
+    bool was_exited = process->state == PROCESS_EXITED && process->terminal.on_dropped == NULL;
+    if (process->state == PROCESS_DRAINED)
+        return;
+    process_ref(process);
+    uint64_t read = 0;
+    for (int i = 0; i < 2; i++) {
+        struct process_output *output = &process->outputs[i];
+        uint64_t left = left_of(output);
+        read += left;
+        if (left > 0)
+            read_pipe(output, left);
+    }
+    if (was_exited)
+        drained_if_so(process);
+    if (read > 0) {
+        process_output_notify(process);
+        update_pace(process);
+    }
+    process_unref(process);
+}
+
+uint64_t process_output_ahead(const struct process *process, enum process_stream stream)
+{
+    const struct process_output *output = &process->outputs[stream];
+    return output->ring.end + left_of(output);
 }
 
 void process_terminal_drained(struct process *process)
@@ -303,6 +343,21 @@ void process_captured(struct process *process, enum process_stream stream, struc
         *out = (struct capture_view){0};
     else
         capture_view(capture, out);
+}
+
+int process_capture_restart(struct process *process, size_t limit_bytes, struct err *err)
+{
+    process_capture_free(process);
+    for (int i = 0; i < 2; i++) {
+        struct capture *capture = malloc(sizeof(*capture));
+        if (capture == NULL) {
+            process_capture_free(process);
+            return err_set(err, ERR_INTERNAL, "out of memory for a process");
+        }
+        capture_init(capture, limit_bytes);
+        process->outputs[i].capture = capture;
+    }
+    return 0;
 }
 
 void process_capture_free(struct process *process)

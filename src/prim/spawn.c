@@ -83,7 +83,7 @@ static int lift(int fd)
     return fd > 2 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
-enum step { STEP_SESSION, STEP_CWD, STEP_STDIO, STEP_TERMINAL, STEP_EXEC };
+enum step { STEP_SESSION, STEP_CWD, STEP_STDIO, STEP_TERMINAL, STEP_LIMITS, STEP_EXEC };
 
 static int spawn_error(const struct spawn *spawn, enum step step, int errno_value, struct err *err)
 {
@@ -91,6 +91,8 @@ static int spawn_error(const struct spawn *spawn, enum step step, int errno_valu
         err_set_errno(err, ERR_BAD_CWD, errno_value, "cannot enter the working directory");
         return err_field(err, "cwd");
     }
+    if (step == STEP_LIMITS)
+        return err_set_errno(err, ERR_INTERNAL, errno_value, "cannot bound a program");
     if (step == STEP_TERMINAL)
         return err_set_errno(err, ERR_INTERNAL, errno_value, "cannot give a program its terminal");
     switch (errno_value) {
@@ -121,6 +123,7 @@ struct kernel_sigaction {
 struct child {
     const struct spawn *spawn;
     const int *stdio;
+    int channel;    /* 0: none */
     enum step step; /* the one that failed, */
     int failed;     /* with this errno; 0: none did */
 };
@@ -133,7 +136,7 @@ SPAWN_CHILD_CODE static long fail(struct child *child, enum step step)
 }
 
 /* Linux before 5.9, or a filter of system calls that does not know close_range: one by one, as /proc lists them. */
-SPAWN_CHILD_CODE static void close_listed(void)
+SPAWN_CHILD_CODE static void close_listed(int first)
 {
     struct dirent64_head {
         uint64_t ino;
@@ -151,7 +154,7 @@ SPAWN_CHILD_CODE static void close_listed(void)
             long fd = 0;
             for (const char *digit = entry->name; *digit >= '0' && *digit <= '9'; digit++)
                 fd = fd * 10 + (*digit - '0');
-            if (fd > 2 && fd != dir)
+            if (fd >= first && fd != dir)
                 syscall(SYS_close, fd);
             at += entry->len;
         }
@@ -162,8 +165,21 @@ SPAWN_CHILD_CODE static void close_listed(void)
     }
     struct rlimit limit = {0};
     syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
-    for (long fd = 3; fd < (long)limit.rlim_cur; fd++)
+    for (long fd = first; fd < (long)limit.rlim_cur; fd++)
         syscall(SYS_close, fd);
+}
+
+SPAWN_CHILD_CODE static long bound(int resource, rlim_t max)
+{
+    struct rlimit limit;
+    if (max == 0)
+        return 0;
+    if (syscall(SYS_prlimit64, 0, resource, NULL, &limit) != 0)
+        return -1;
+    if (limit.rlim_max > max)
+        limit.rlim_max = max;
+    limit.rlim_cur = limit.rlim_max;
+    return syscall(SYS_prlimit64, 0, resource, &limit, NULL);
 }
 
 SPAWN_CHILD_CODE static int child_main(void *ctx)
@@ -181,11 +197,21 @@ SPAWN_CHILD_CODE static int child_main(void *ctx)
     for (int i = 0; i < 3; i++)
         if (syscall(SYS_dup3, child->stdio[i], i, 0) < 0)
             return (int)fail(child, STEP_STDIO);
+    /* The sources of 0-2 may have stood there; they are needed no more. */
+    int first = 3;
+    if (child->channel > 0) {
+        long failed = child->channel == 3 ? syscall(SYS_fcntl, 3, F_SETFD, 0) : syscall(SYS_dup3, child->channel, 3, 0);
+        if (failed < 0)
+            return (int)fail(child, STEP_STDIO);
+        first = 4;
+    }
     /* Its group becomes the foreground one with that. */
     if (spawn->on_terminal && syscall(SYS_ioctl, 0, TIOCSCTTY, 0) != 0)
         return (int)fail(child, STEP_TERMINAL);
-    if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
-        close_listed();
+    if (syscall(SYS_close_range, first, ~0U, 0) != 0)
+        close_listed(first);
+    if (bound(RLIMIT_DATA, spawn->data_max_bytes) != 0 || bound(RLIMIT_NOFILE, spawn->fds_max) != 0)
+        return (int)fail(child, STEP_LIMITS);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
     syscall(SYS_execve, spawn->path, spawn->argv, spawn->envp);
     return (int)fail(child, STEP_EXEC);
@@ -194,10 +220,10 @@ SPAWN_CHILD_CODE static int child_main(void *ctx)
 /* --- in the server */
 
 /* 0, or an errno and at which step. */
-static int run(const struct spawn *spawn, const int stdio[3], struct spawned *out, enum step *out_step)
+static int run(const struct spawn *spawn, const int stdio[3], int channel, struct spawned *out, enum step *out_step)
 {
     char stack[STACK_BYTES] __attribute__((aligned(16)));
-    struct child child = {.spawn = spawn, .stdio = stdio};
+    struct child child = {.spawn = spawn, .stdio = stdio, .channel = channel};
     const uint64_t all = UINT64_MAX;
     uint64_t before;
     *out_step = STEP_SESSION;
@@ -235,13 +261,17 @@ int spawn_start(const struct spawn *spawn, struct spawned *out, struct err *err)
         stdio[i] = lift(spawn->stdio[i]);
         failed = stdio[i] < 0 ? errno : failed;
     }
+    int channel = spawn->channel_fd > 0 ? lift(spawn->channel_fd) : 0;
+    failed = channel < 0 ? errno : failed;
     struct spawned spawned;
     enum step step = STEP_STDIO;
     if (failed == 0)
-        failed = run(spawn, stdio, &spawned, &step);
+        failed = run(spawn, stdio, channel, &spawned, &step);
     for (int i = 0; i < 3; i++)
         if (stdio[i] != spawn->stdio[i] && stdio[i] >= 0)
             close(stdio[i]);
+    if (channel != spawn->channel_fd && channel > 0)
+        close(channel);
     if (failed != 0)
         return spawn_error(spawn, step, failed, err);
     *out = spawned;

@@ -1,4 +1,5 @@
-/* Starting one program in a session of its own, with default signals and descriptors 0-2 only. */
+/* Starting one program in a session of its own, with default signals, and no descriptors but 0-2 (and 3 where it has a
+ * channel). */
 #ifndef ABX_PRIM_SPAWN_H
 #define ABX_PRIM_SPAWN_H
 
@@ -6,6 +7,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 enum { SPAWN_ARG_MAX_BYTES = 131071 }; /* the kernel's MAX_ARG_STRLEN, less the NUL */
@@ -19,9 +21,12 @@ struct spawn {
     const char *path; /* as spawn_find tells */
     char *const *argv, *const *envp;
     int cwd_fd;
-    int stdio[3];     /* become 0, 1, 2 of the child; stay the caller's; must be close-on-exec */
-    bool on_terminal; /* stdio[0] is a terminal, which becomes its controlling one */
-    int cgroup_fd;    /* the directory of the control group that it is to be born in; -1: the server's */
+    int stdio[3];          /* become 0, 1, 2 of the child; stay the caller's; must be close-on-exec */
+    int channel_fd;        /* 0: none; else becomes 3 of the child. Stays the caller's; must be close-on-exec */
+    size_t data_max_bytes; /* RLIMIT_DATA, 0: as the server's; neither is ever above that */
+    unsigned fds_max;      /* RLIMIT_NOFILE, the same */
+    bool on_terminal;      /* stdio[0] is a terminal, which becomes its controlling one */
+    int cgroup_fd;         /* the directory of the control group that it is to be born in; -1: the server's */
 };
 
 struct spawned {

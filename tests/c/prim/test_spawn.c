@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <cmocka.h>
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -55,6 +58,12 @@ static int tear_down(void **state)
     return system(command);
 }
 
+/* What `run` asks for. */
+static struct bounds {
+    size_t data_max_bytes;
+    unsigned fds_max;
+} bound;
+
 /* Starts it with one pipe as stdout and stderr and reads all; -1 with *err. */
 static int run(char *const *argv, char *const *envp, const char *path, char *out, size_t size, struct err *err)
 {
@@ -68,6 +77,8 @@ static int run(char *const *argv, char *const *envp, const char *path, char *out
                           .envp = envp,
                           .cwd_fd = dir_fd,
                           .stdio = {null_fd, pipe_fds[1], pipe_fds[1]},
+                          .data_max_bytes = bound.data_max_bytes,
+                          .fds_max = bound.fds_max,
                           .cgroup_fd = -1};
     int failed = spawn_start(&spawn, &spawned, err);
     close(null_fd);
@@ -221,6 +232,83 @@ static void low_descriptors_do_not_mix(void **state)
     assert_string_equal(out, "to-out\nto-err\n");
 }
 
+/* Both ends of a pair, ours under the number that is asked for; what the program says there comes back to the other. */
+static void expect_channel(int number, bool at_stdin_too)
+{
+    int pair[2], saved = fcntl(number, F_DUPFD_CLOEXEC, 40);
+    struct spawned spawned;
+    struct err err;
+    siginfo_t info;
+    char out[256] = "";
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    int ours = fcntl(pair[0], F_DUPFD_CLOEXEC, 50), theirs = fcntl(pair[1], F_DUPFD_CLOEXEC, 60);
+    close(pair[0]);
+    close(pair[1]);
+    int cwd_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 70), null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int stdio = fcntl(null_fd, F_DUPFD_CLOEXEC, 80);
+    close(null_fd);
+    int channel = dup3(theirs, number, O_CLOEXEC);
+    char *argv[] = {"sh", "-c", "read x <&3; echo \"$x\" >&3; ls /proc/self/fd >&3; ulimit -n >&3", NULL};
+    struct spawn spawn = {.path = "/bin/sh",
+                          .argv = argv,
+                          .envp = no_env,
+                          .cwd_fd = cwd_fd,
+                          .stdio = {at_stdin_too ? theirs : stdio, stdio, stdio},
+                          .channel_fd = channel,
+                          .data_max_bytes = 1 << 30,
+                          .fds_max = 55,
+                          .cgroup_fd = -1};
+    int failed = spawn_start(&spawn, &spawned, &err);
+    close(theirs);
+    if (saved >= 0)
+        dup3(saved, number, number > 2 ? O_CLOEXEC : 0);
+    else
+        close(number);
+    if (saved >= 0)
+        close(saved);
+    assert_int_equal(failed, 0);
+    assert_int_equal(write(ours, "hello\n", 6), 6);
+    size_t len = 0;
+    for (ssize_t n; (n = read(ours, out + len, sizeof(out) - 1 - len)) > 0;)
+        len += (size_t)n;
+    assert_int_equal(waitid(P_PIDFD, (id_t)spawned.pidfd, &info, WEXITED), 0);
+    assert_string_equal(out, "hello\n0\n1\n2\n3\n4\n55\n"); /* 4: what ls reads */
+    close(spawned.pidfd);
+    close(stdio);
+    close(cwd_fd);
+    close(ours);
+}
+
+static void a_channel_becomes_descriptor_three(void **state)
+{
+    (void)state;
+    for (int number = 1; number < 6; number++)
+        if (fcntl(number, F_GETFD) < 0 || number < 4)
+            expect_channel(number, false);
+    expect_channel(30, true);
+    expect_channel(3, true);
+}
+
+static void limits_are_never_above_those_of_the_server(void **state)
+{
+    (void)state;
+    char out[256];
+    struct err err;
+    struct rlimit before, lower = {.rlim_cur = 200, .rlim_max = 200};
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setrlimit(RLIMIT_NOFILE, &lower);
+        char *argv[] = {"sh", "-c", "ulimit -n; ulimit -Hn; ulimit -d", NULL};
+        bound = (struct bounds){.data_max_bytes = 1 << 30, .fds_max = 4096};
+        int status = run(argv, no_env, "/bin/sh", out, sizeof(out), &err);
+        _exit(status == 0 && strcmp(out, "200\n200\n1048576\n") == 0 ? 42 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 42);
+}
+
 /* Linux before 5.9, and filters of system calls that do not know it. */
 static void descriptors_are_closed_without_close_range(void **state)
 {
@@ -305,6 +393,8 @@ int main(void)
         cmocka_unit_test(too_large_is_told_beforehand_and_by_the_kernel),
         cmocka_unit_test(child_starts_clean),
         cmocka_unit_test(low_descriptors_do_not_mix),
+        cmocka_unit_test(a_channel_becomes_descriptor_three),
+        cmocka_unit_test(limits_are_never_above_those_of_the_server),
         cmocka_unit_test(descriptors_are_closed_without_close_range),
         cmocka_unit_test(a_group_that_refuses_is_done_without),
         cmocka_unit_test(what_is_no_terminal_cannot_be_one),
