@@ -20,6 +20,7 @@ return {
   -- packs = { "openapi", "extras" }, -- files of lua/packs to load
 
   -- lua_dir = nil,                -- holds groups, routes, packs; unless set, the one beside the program
+  -- workers_dir = nil,            -- holds the programs that run code; unless set, the one beside the program
   -- commands = nil,               -- the registered commands; unless set, commands.lua beside this file
   -- watch = false,                -- reload the tables when a file of theirs changes; SIGHUP does so at any time
 

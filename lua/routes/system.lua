@@ -39,6 +39,25 @@ local GROUP = P.object {
   },
 }
 
+local WORKER = P.object {
+  fields = {
+    name = P.string { doc = "what it is for, as the tag of its process tells, too" },
+    running = P.boolean { doc = "whether its process lives; it is started with the next call" },
+    pid = P.integer { nullable = true },
+    load = P.integer { min = 0, doc = "calls that wait or run" },
+    calls = P.integer { min = 0, doc = "that were answered, by all its processes" },
+  },
+}
+
+local function worker_entries()
+  local entries = json.array {}
+  for _, worker in ipairs(server.workers()) do
+    worker.pid = worker.pid or json.null
+    entries[#entries + 1] = worker
+  end
+  return entries
+end
+
 local function endpoints_of(group)
   local endpoints = json.array {}
   for _, route in ipairs(tables.routes()) do
@@ -132,6 +151,7 @@ return {
           nullable = true, doc = "where terminals are reached; null while the group terminal is off",
           fields = { port = P.integer {}, path = P.string {} },
         },
+        workers = P.array { of = WORKER, doc = "helper processes of the groups dev_tools and browser" },
         process_tree = P.choice { "cgroup", "walk", required = true, doc = "how the tree of a program is found" },
         limits = P.map { of = P.any {} },
         defaults = P.object {
@@ -147,6 +167,7 @@ return {
         packs = json.array(P.join(tables.packs())),
         endpoint_count = endpoint_count(),
         websocket = config.ws_port > 0 and { port = config.ws_port, path = "/pty/{id}" } or json.null,
+        workers = worker_entries(),
         process_tree = config.process_tree,
         limits = config.limits,
         defaults = { base_dir = config.base_dir, shell = config.shell, timeout_ms = config.defaults.timeout_ms },

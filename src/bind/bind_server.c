@@ -66,6 +66,38 @@ static int bind_server_config(lua_State *L)
     return 1;
 }
 
+static void push_worker(const struct worker *worker, void *ctx)
+{
+    lua_State *L = ctx;
+    const struct process *process = worker_process(worker);
+    lua_createtable(L, 0, 5);
+    lua_pushstring(L, worker_name(worker));
+    lua_setfield(L, -2, "name");
+    lua_pushboolean(L, process != NULL);
+    lua_setfield(L, -2, "running");
+    if (process != NULL) {
+        lua_pushinteger(L, process_pid(process));
+        lua_setfield(L, -2, "pid");
+    }
+    lua_pushinteger(L, (lua_Integer)worker_load(worker));
+    lua_setfield(L, -2, "load");
+    lua_pushinteger(L, (lua_Integer)worker_calls(worker));
+    lua_setfield(L, -2, "calls");
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+}
+
+/* server.workers() -> list of {name, running, pid (nil: none lives), load, calls} */
+static int bind_server_workers(lua_State *L)
+{
+    const struct host *host = script_host(L);
+    lua_settop(L, 0);
+    luaL_checkstack(L, 4, NULL);
+    lua_newtable(L);
+    if (host->workers != NULL)
+        workers_each(host->workers, push_worker, L);
+    return 1;
+}
+
 static void push_started_at(lua_State *L, const struct host *host)
 {
     struct timespec now;
@@ -86,6 +118,7 @@ int bind_server_open(lua_State *L)
         {"uptime_ms", bind_server_uptime_ms},
         {"draining", bind_server_draining},
         {"config", bind_server_config},
+        {"workers", bind_server_workers},
         {NULL, NULL},
     };
     const struct host *host = script_host(L);

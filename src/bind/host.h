@@ -6,15 +6,19 @@
 #include "base/loop.h"
 #include "base/pool.h"
 #include "prim/confine.h"
+#include "prim/contexts.h"
 #include "prim/cpu_meter.h"
 #include "prim/process.h"
 #include "prim/session.h"
 #include "prim/terminals.h"
+#include "prim/worker.h"
 #include "script/generation.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct git_workers;
 
 struct host {
     struct loop *loop;
@@ -23,10 +27,14 @@ struct host {
     struct process_table *processes;
     struct session_table *sessions;
     struct terminals *terminals; /* NULL: the group terminal is off */
+    struct workers *workers;     /* helper processes that answer calls */
+    struct contexts *contexts;   /* of code; NULL until they are first needed */
     struct cpu_meter *cpu_meter;
+    struct git_workers *git;                     /* those that work on repositories */
     size_t (*requests_running)(const void *ctx); /* those that run now */
     const void *requests_ctx;
     const char *helper_path; /* the abxd-helper executable */
+    const char *workers_dir; /* absolute, holds the programs of workers; NULL: there is none */
     const char *version;
     uint64_t started_at_ns;    /* loop_clock_ns at start */
     unsigned port, ws_port;    /* known after listening; ws_port 0: the group terminal is off */

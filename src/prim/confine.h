@@ -45,6 +45,12 @@ bool confine_is_guarded(const struct confine *confine, int dir_fd, const char *n
 /* All of them, for what walks a tree in another process (archives); borrowed. Answers how many. */
 size_t confine_guards(const struct confine *confine, const struct confine_guard **out_guards);
 
+/* One of them as a word for the command line of such a process, "DEV:INO:DIR_DEV:DIR_INO:NAME"; and back, before any
+ * other thread uses the base. */
+enum { CONFINE_GUARD_WORD_MAX = NAME_MAX + 100 };
+void confine_guard_word(const struct confine_guard *guard, char out[CONFINE_GUARD_WORD_MAX]);
+int confine_guard_adopt(struct confine *confine, const char *word, struct err *err) ABX_MUST_USE;
+
 /* Paths: `path` is bytes without NUL of the given length, relative to the base or absolute and inside it. Links that
  * stay inside are followed, absolute ones too, at most 40; what leads outside is ERR_PATH_OUTSIDE_BASE, and nothing
  * outside was opened, made or removed. "" is the base itself. ERR_INVALID_PATH: NUL inside, too long, too many links,

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,6 +33,41 @@ size_t confine_guards(const struct confine *confine, const struct confine_guard 
 {
     *out_guards = confine->guards;
     return confine->guard_count;
+}
+
+void confine_guard_word(const struct confine_guard *guard, char out[CONFINE_GUARD_WORD_MAX])
+{
+    snprintf(out, CONFINE_GUARD_WORD_MAX, "%llu:%llu:%llu:%llu:%s", (unsigned long long)guard->dev,
+             (unsigned long long)guard->ino, (unsigned long long)guard->dir_dev, (unsigned long long)guard->dir_ino,
+             guard->name);
+}
+
+/* Room for one more, nothing of it set; NULL out of memory. */
+static struct confine_guard *grow(struct confine *confine)
+{
+    struct confine_guard *grown = realloc(confine->guards, (confine->guard_count + 1) * sizeof(*grown));
+    if (!grown)
+        return NULL;
+    confine->guards = grown;
+    return &grown[confine->guard_count];
+}
+
+int confine_guard_adopt(struct confine *confine, const char *word, struct err *err)
+{
+    unsigned long long dev, ino, dir_dev, dir_ino;
+    int name_at = 0;
+    if (sscanf(word, "%llu:%llu:%llu:%llu:%n", &dev, &ino, &dir_dev, &dir_ino, &name_at) != 4 || name_at == 0)
+        return err_set(err, ERR_INVALID_REQUEST, "no word for a protected path: %s", word);
+    struct confine_guard *guard = grow(confine);
+    char *name = strdup(word + name_at);
+    if (!guard || !name) {
+        free(name);
+        return err_set(err, ERR_INTERNAL, "out of memory");
+    }
+    *guard = (struct confine_guard){.dev = dev, .dir_dev = dir_dev, .ino = ino, .dir_ino = dir_ino, .name = name};
+    guard->exists = ino != 0;
+    confine->guard_count++;
+    return 0;
 }
 
 void confine_guards_free(struct confine *confine)
@@ -69,11 +105,9 @@ static int guard_entry(struct confine *confine, int dir_fd, const char *name)
     int climb_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
     if (climb_fd < 0 || fstat(dir_fd, &dir) != 0 || !is_below(confine, climb_fd))
         return 0;
-    struct confine_guard *grown = realloc(confine->guards, (confine->guard_count + 1) * sizeof(*grown));
-    if (!grown)
+    struct confine_guard *guard = grow(confine);
+    if (!guard)
         return -1;
-    confine->guards = grown;
-    struct confine_guard *guard = &grown[confine->guard_count];
     guard->dir_dev = dir.st_dev;
     guard->dir_ino = dir.st_ino;
     guard->exists = fstatat(dir_fd, name, &found, AT_SYMLINK_NOFOLLOW) == 0;

@@ -23,6 +23,12 @@ void staged_name(char out[STAGED_NAME_LEN + 1])
     secret_random_hex(out + sizeof prefix - 1, (STAGED_NAME_LEN + 1 - sizeof prefix) / 2);
 }
 
+bool staged_is_name(const char *name)
+{
+    return strlen(name) == STAGED_NAME_LEN && strncmp(name, ".abx-", 5) == 0 &&
+           strspn(name + 5, "0123456789abcdef") == STAGED_NAME_LEN - 5;
+}
+
 static int refuse_kind(struct err *err, bool is_dir, const char *name)
 {
     if (is_dir)

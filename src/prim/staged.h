@@ -14,6 +14,9 @@ enum { STAGED_NAME_LEN = 21 }; /* ".abx-" and 16 hex digits */
 /* A name that nothing bears. */
 void staged_name(char out[STAGED_NAME_LEN + 1]);
 
+/* Whether it is such a name: what bears it is on its way somewhere, or to be removed soon. */
+bool staged_is_name(const char *name);
+
 /* May something new take this name? What stands there is never followed. *out_exists, and *out_found where it does.
  * ERR_ALREADY_EXISTS without overwrite; ERR_IS_A_DIRECTORY, ERR_NOT_A_DIRECTORY where one of the two is a directory and
  * the other is not; ERR_NOT_A_REGULAR_FILE in procfs and sysfs. */

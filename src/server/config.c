@@ -302,6 +302,8 @@ int config_read(struct config *config, int argc, char **argv, const char *instal
         config->ws_port = config->port == 0 || config->port == 65535 ? 0 : config->port + 1;
     if (!config->lua_dir)
         config->lua_dir = find_shipped(config, install_dir, "lua");
+    if (!config->workers_dir)
+        config->workers_dir = find_shipped(config, install_dir, "workers");
     if (!config->commands)
         config->commands = find_shipped(config, install_dir, "config/commands.lua");
     if (faults->count == faults_before) /* else what is missing may stand in a faulty line */

@@ -19,6 +19,7 @@ struct config {
     const char **enabled_groups, **disabled_groups;
     const char **packs;
     const char *config, *lua_dir, *commands; /* commands: NULL where the default file is not there */
+    const char *workers_dir;                 /* NULL: not there, nor was one named */
     bool watch;
     const char *log_level, *log_format;
     bool allow_unauthenticated;

@@ -23,6 +23,7 @@ const struct key config_keys[] = {
     {"packs", KEY_LIST, AT(packs), "openapi,extras", 0, 0, "packs to load"},
     {"config", KEY_TEXT, AT(config), NULL, 0, 0, "the configuration file; flag or variable only"},
     {"lua_dir", KEY_TEXT, AT(lua_dir), NULL, 0, 0, "holds groups, routes, packs"},
+    {"workers_dir", KEY_TEXT, AT(workers_dir), NULL, 0, 0, "holds the programs that run code and the browser"},
     {"commands", KEY_TEXT, AT(commands), NULL, 0, 0, "the registered commands"},
     {"watch", KEY_BOOL, AT(watch), "false", 0, 0, "reload the tables when a file changes"},
     {"log_level", KEY_LEVEL, AT(log_level), "info", 0, 0, "debug, info, warn, error or off"},

@@ -45,7 +45,8 @@ static int protect_links(struct confine *confine, const char *dir, int depth, st
 
 int protect_operator_files(struct confine *confine, const struct config *config, struct err *err)
 {
-    const char *const files[] = {config->lua_dir, config->config, config->commands, config->token_file};
+    const char *const files[] = {config->lua_dir, config->workers_dir, config->config, config->commands,
+                                 config->token_file};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         if (files[i] && protect(confine, files[i], err) != 0)
             return -1;

@@ -2,6 +2,7 @@
 #include "server/server.h"
 
 #include "base/log.h"
+#include "bind/git_workers.h"
 #include "bind/host.h"
 #include "net/http_listener.h"
 #include "net/ws_listener.h"
@@ -36,6 +37,7 @@ struct server {
     struct loop *loop;
     struct host host;
     char helper_path[HELPER_PATH_MAX];
+    char *workers_dir; /* real path: workers start in the base directory */
     struct pipeline *pipeline;
     struct auth_policy policy; /* of both ports */
     struct http_listener *listener;
@@ -203,6 +205,10 @@ static enum exit_status open_host(struct server *server, const char *install_dir
     if (!(host->confine = confine_new(config->base_dir, false, &err)) ||
         protect_operator_files(host->confine, config, &err) != 0)
         return fail(&err, EXIT_USAGE);
+    if (config->workers_dir && !(host->workers_dir = server->workers_dir = realpath(config->workers_dir, NULL))) {
+        err_set_errno(&err, ERR_FILE_NOT_FOUND, errno, "workers_dir %s", config->workers_dir);
+        return fail(&err, EXIT_USAGE);
+    }
     struct process_limits limits = {.living_max = config->limits.processes,
                                     .terminals_max = config->limits.terminals,
                                     .ended_processes_max = 256,
@@ -211,9 +217,10 @@ static enum exit_status open_host(struct server *server, const char *install_dir
     if (!(host->long_jobs = pool_new(server->loop, LONG_THREADS, &err)))
         return fail(&err, EXIT_FAULT);
     if (!(host->processes = process_table_new(server->loop, &limits, environ, &err)) ||
-        !(host->sessions = session_table_new(server->loop, host->confine, &err)))
+        !(host->sessions = session_table_new(server->loop, host->confine, &err)) ||
+        !(host->workers = workers_new(server->loop, host->processes, host->confine, &err)))
         return fail(&err, EXIT_FAULT);
-    if (!(host->cpu_meter = cpu_meter_new())) {
+    if (!(host->cpu_meter = cpu_meter_new()) || !(host->git = git_workers_new(host))) {
         err_set(&err, ERR_INTERNAL, "not enough memory");
         return fail(&err, EXIT_FAULT);
     }
@@ -326,6 +333,9 @@ static void close_all(struct server *server)
         pipeline_free(server->pipeline);
     if (server->host.sessions)
         session_table_free(server->host.sessions);
+    contexts_free(server->host.contexts);
+    git_workers_free(server->host.git);
+    workers_free(server->host.workers);
     ws_listener_free(server->ws_listener); /* from here on nobody runs the terminals' loop */
     if (server->host.processes)
         process_table_free(server->host.processes);
@@ -340,6 +350,7 @@ static void close_all(struct server *server)
     cpu_meter_free(server->host.cpu_meter);
     if (server->host.confine)
         confine_free(server->host.confine);
+    free(server->workers_dir);
 }
 
 enum exit_status server_run(const struct config *config, const char *install_dir)

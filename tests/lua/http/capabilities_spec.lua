@@ -42,6 +42,13 @@ describe("GET /capabilities", function()
     assert.equal("/pty/{id}", answer.websocket.path)
     assert.is_true(answer.process_tree == "walk" or answer.process_tree == "cgroup")
     assert.equal(512, answer.limits.processes)
+    assert.is_true(json.is_array(answer.workers))
+    for _, worker in ipairs(answer.workers) do
+      assert.is_true(#worker.name > 0)
+      assert.same({ "boolean", "integer", "integer" },
+        { type(worker.running), math.type(worker.load), math.type(worker.calls) })
+      assert.equal(worker.running, worker.pid ~= json.null)
+    end
     assert.same({ true, "openapi" }, { json.is_array(answer.packs), answer.packs[1] })
 
     local count = 0

@@ -70,6 +70,7 @@ describe("abxd", function()
       { "a file as base", { "--base-dir", "/etc/hostname" }, "/etc/hostname", true },
       { "a missing token file", { "--token-file", "/nonexistent/token" }, "/nonexistent/token" },
       { "a missing table directory", { "--lua-dir", "/nonexistent/lua" }, "/nonexistent/lua" },
+      { "a missing directory of workers", { "--workers-dir", "/nonexistent/workers" }, "/nonexistent/workers" },
       { "an unknown pack", { "--packs", "nope" }, "nope" },
       { "an unknown log level", { "--log-level", "loud" }, "log" },
       { "a host beyond loopback without token", { "--host", "0.0.0.0" }, "token" },
