@@ -1,0 +1,413 @@
+/* Follows lines of a file into the past, for blame: as git does, newest commit first, each handing to its parents what
+ * it did not write itself. */
+#include "helper/git_origins.h"
+
+#include "helper/git_history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Lines in sequence: where they are in a suspect's file, and where in the file that was asked for; both 0-based. */
+struct range {
+    size_t at, final, count;
+};
+struct ranges {
+    struct range *items; /* by `at` */
+    size_t count, cap;
+};
+
+/* A version of the file that may have written lines. */
+struct suspect {
+    git_commit *commit;
+    char *path;
+    git_oid blob;
+    struct ranges ranges;
+};
+
+/* Lines [at, at+count) of the newer file are new; those after them were `shift` lines further down in the older one. */
+struct change {
+    size_t at, count;
+    int64_t shift;
+};
+
+struct search {
+    struct git_call *call;
+    struct git_origins *origins;
+    struct suspect **open;
+    size_t open_count, open_cap;
+    struct change *changes;
+    size_t change_count, change_cap;
+};
+
+/* Makes room for one more item. */
+static int grow(void **items, size_t count, size_t *cap, size_t item_size)
+{
+    if (count < *cap)
+        return 0;
+    size_t wanted = *cap ? *cap * 2 : 16;
+    void *grown = realloc(*items, wanted * item_size);
+    if (!grown)
+        return -1;
+    *items = grown;
+    *cap = wanted;
+    return 0;
+}
+
+static int no_memory(struct err *err)
+{
+    return err_set(err, ERR_INTERNAL, "out of memory");
+}
+
+/* Joins what follows without a gap. */
+static int add_range(struct ranges *ranges, struct range range)
+{
+    struct range *last = ranges->count > 0 ? &ranges->items[ranges->count - 1] : NULL;
+    if (last && last->at + last->count == range.at && last->final + last->count == range.final) {
+        last->count += range.count;
+        return 0;
+    }
+    if (grow((void **)&ranges->items, ranges->count, &ranges->cap, sizeof *ranges->items) != 0)
+        return -1;
+    ranges->items[ranges->count++] = range;
+    return 0;
+}
+
+static void suspect_free(struct suspect *suspect)
+{
+    if (!suspect)
+        return;
+    git_commit_free(suspect->commit);
+    free(suspect->path);
+    free(suspect->ranges.items);
+    free(suspect);
+}
+
+/* *commit is taken, whatever happens. */
+static struct suspect *suspect_new(git_commit *commit, const char *path, const git_oid *blob)
+{
+    struct suspect *suspect = calloc(1, sizeof *suspect);
+    char *copy = strdup(path);
+    if (!suspect || !copy) {
+        free(suspect);
+        free(copy);
+        git_commit_free(commit);
+        return NULL;
+    }
+    *suspect = (struct suspect){.commit = commit, .path = copy, .blob = *blob};
+    return suspect;
+}
+
+/* Two lists, each in order, to one; more is empty afterwards. */
+static int merge_ranges(struct ranges *into, struct ranges *more)
+{
+    struct ranges merged = {0};
+    size_t i = 0, j = 0;
+    while (i < into->count || j < more->count) {
+        bool first = j == more->count || (i < into->count && into->items[i].at <= more->items[j].at);
+        if (add_range(&merged, first ? into->items[i++] : more->items[j++]) != 0) {
+            free(merged.items);
+            return -1;
+        }
+    }
+    free(into->items);
+    free(more->items);
+    *into = merged;
+    *more = (struct ranges){0};
+    return 0;
+}
+
+/* Takes the suspect: among those that are open, into one that is the same, or nowhere if it has no lines. */
+static int open_suspect(struct search *search, struct suspect *suspect, struct err *err)
+{
+    int rc = 0;
+    if (suspect->ranges.count == 0) {
+        suspect_free(suspect);
+        return 0;
+    }
+    for (size_t i = 0; i < search->open_count; i++) {
+        struct suspect *other = search->open[i];
+        if (!git_oid_equal(git_commit_id(other->commit), git_commit_id(suspect->commit)) ||
+            strcmp(other->path, suspect->path) != 0)
+            continue;
+        rc = merge_ranges(&other->ranges, &suspect->ranges);
+        suspect_free(suspect);
+        return rc == 0 ? 0 : no_memory(err);
+    }
+    if (grow((void **)&search->open, search->open_count, &search->open_cap, sizeof(struct suspect *)) != 0) {
+        suspect_free(suspect);
+        return no_memory(err);
+    }
+    search->open[search->open_count++] = suspect;
+    return 0;
+}
+
+/* The newest; of equal ones the one that was found first. */
+static struct suspect *next_suspect(struct search *search)
+{
+    size_t newest = 0;
+    for (size_t i = 1; i < search->open_count; i++)
+        if (git_commit_time(search->open[i]->commit) > git_commit_time(search->open[newest]->commit))
+            newest = i;
+    struct suspect *found = search->open[newest];
+    search->open_count--;
+    memmove(search->open + newest, search->open + newest + 1, (search->open_count - newest) * sizeof(struct suspect *));
+    return found;
+}
+
+static int on_hunk(const git_diff_delta *delta, const git_diff_hunk *hunk, void *ctx)
+{
+    (void)delta;
+    struct search *search = ctx;
+    if (git_call_late(search->call))
+        return git_stop(NULL);
+    if (grow((void **)&search->changes, search->change_count, &search->change_cap, sizeof *search->changes) != 0)
+        return -1;
+    int64_t shift = search->change_count > 0 ? search->changes[search->change_count - 1].shift : 0;
+    search->changes[search->change_count++] = (struct change){
+        /* A hunk without new lines names the line before it. */
+        .at = (size_t)hunk->new_start - (hunk->new_lines > 0 ? 1 : 0),
+        .count = (size_t)hunk->new_lines,
+        .shift = shift + hunk->old_lines - hunk->new_lines,
+    };
+    return 0;
+}
+
+static int compare(struct search *search, const git_oid *older, const git_oid *newer, struct err *err)
+{
+    git_blob *old_blob = NULL, *new_blob = NULL;
+    git_diff_options options;
+    git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
+    options.flags = GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC;
+    options.context_lines = 0;
+    search->change_count = 0;
+    int rc = git_blob_lookup(&old_blob, search->call->repo, older);
+    if (rc == 0)
+        rc = git_blob_lookup(&new_blob, search->call->repo, newer);
+    if (rc == 0)
+        rc = git_diff_blobs(old_blob, NULL, new_blob, NULL, &options, NULL, NULL, on_hunk, NULL, search);
+    git_blob_free(old_blob);
+    git_blob_free(new_blob);
+    return rc == 0 ? 0 : git_fail(err, rc, "cannot compare two versions of the file");
+}
+
+/* Shares a suspect's lines out: what the changes made stays with it, all else is its parent's. */
+static int share(const struct search *search, struct ranges *lines, struct ranges *parent)
+{
+    struct ranges kept = {0};
+    size_t change = 0;
+    for (size_t i = 0; i < lines->count; i++) {
+        struct range left = lines->items[i];
+        while (left.count > 0) {
+            while (change < search->change_count &&
+                   search->changes[change].at + search->changes[change].count <= left.at)
+                change++;
+            const struct change *next = change < search->change_count ? &search->changes[change] : NULL;
+            bool changed = next && next->at <= left.at;
+            size_t end = !next ? left.at + left.count : changed ? next->at + next->count : next->at;
+            size_t count = end - left.at < left.count ? end - left.at : left.count;
+            struct range part = {.at = left.at, .final = left.final, .count = count};
+            if (!changed && change > 0)
+                part.at = (size_t)((int64_t)part.at + search->changes[change - 1].shift);
+            if (add_range(changed ? &kept : parent, part) != 0) {
+                free(kept.items);
+                return -1;
+            }
+            left.at += count;
+            left.final += count;
+            left.count -= count;
+        }
+    }
+    free(lines->items);
+    *lines = kept;
+    return 0;
+}
+
+/* The file in a parent: by its path. NULL with 0 where it is not there. */
+static int find_by_path(git_commit *parent, const char *path, struct suspect **out, struct err *err)
+{
+    git_tree *tree;
+    git_tree_entry *entry = NULL;
+    *out = NULL;
+    int rc = git_commit_tree(&tree, parent);
+    if (rc != 0)
+        return git_fail(err, rc, "cannot read a tree");
+    rc = git_tree_entry_bypath(&entry, tree, path);
+    git_tree_free(tree);
+    if (rc == 0 && git_tree_entry_type(entry) == GIT_OBJECT_BLOB) {
+        git_commit *own = NULL;
+        if (git_commit_dup(&own, parent) == 0)
+            *out = suspect_new(own, path, git_tree_entry_id(entry));
+        rc = *out ? 0 : no_memory(err);
+    } else if (rc == 0 || rc == GIT_ENOTFOUND) {
+        rc = 0;
+    } else {
+        git_fail(err, rc, "cannot read a tree");
+    }
+    git_tree_entry_free(entry);
+    return rc;
+}
+
+/* The file that became this one between a parent and the suspect, by its content; NULL with 0 for none. */
+static int find_renamed(struct search *search, const struct suspect *suspect, git_commit *parent, struct suspect **out,
+                        struct err *err)
+{
+    git_tree *tree = NULL, *parent_tree = NULL;
+    git_diff *diff = NULL;
+    git_diff_find_options find;
+    git_diff_find_options_init(&find, GIT_DIFF_FIND_OPTIONS_VERSION);
+    find.flags = GIT_DIFF_FIND_RENAMES;
+    *out = NULL;
+    int rc = git_commit_tree(&tree, suspect->commit);
+    if (rc == 0)
+        rc = git_commit_tree(&parent_tree, parent);
+    if (rc == 0)
+        rc = git_diff_tree_to_tree(&diff, search->call->repo, parent_tree, tree, NULL);
+    if (rc == 0)
+        rc = git_diff_find_similar(diff, &find);
+    if (rc != 0)
+        git_fail(err, rc, "cannot look for renamed files");
+    for (size_t i = 0; rc == 0 && i < git_diff_num_deltas(diff); i++) {
+        const git_diff_delta *delta = git_diff_get_delta(diff, i);
+        if (delta->status != GIT_DELTA_RENAMED || strcmp(delta->new_file.path, suspect->path) != 0)
+            continue;
+        rc = find_by_path(parent, delta->old_file.path, out, err);
+        break;
+    }
+    git_diff_free(diff);
+    git_tree_free(parent_tree);
+    git_tree_free(tree);
+    return rc;
+}
+
+/* Hands lines to one parent: all of them where it has the same file. */
+static int hand_to(struct search *search, struct suspect *suspect, struct suspect *parent, struct err *err)
+{
+    if (git_oid_equal(&parent->blob, &suspect->blob)) {
+        parent->ranges = suspect->ranges;
+        suspect->ranges = (struct ranges){0};
+    } else if (compare(search, &parent->blob, &suspect->blob, err) != 0) {
+        suspect_free(parent);
+        return -1;
+    } else if (share(search, &suspect->ranges, &parent->ranges) != 0) {
+        suspect_free(parent);
+        return no_memory(err);
+    }
+    return open_suspect(search, parent, err);
+}
+
+/* Fills parents[n] for each parent that has the file, under another name where its own is missing. *out_same is the one
+ * that has it unchanged, after which none was looked at; else count. */
+static int find_parents(struct search *search, struct suspect *suspect, struct suspect **parents, unsigned count,
+                        unsigned *out_same, struct err *err)
+{
+    *out_same = count;
+    for (int renames = 0; renames < 2; renames++) {
+        for (unsigned n = 0; n < count; n++) {
+            git_commit *parent;
+            if (parents[n])
+                continue;
+            int rc = git_log_parent(search->call, suspect->commit, n, &parent, err);
+            if (rc == 1)
+                continue; /* a shallow clone: lines from beyond are of its last commit */
+            if (rc == 0)
+                rc = renames ? find_renamed(search, suspect, parent, &parents[n], err)
+                             : find_by_path(parent, suspect->path, &parents[n], err);
+            git_commit_free(parent);
+            if (rc != 0)
+                return -1;
+            if (parents[n] && git_oid_equal(&parents[n]->blob, &suspect->blob)) {
+                *out_same = n;
+                return 0;
+            }
+        }
+    }
+    return 0;
+}
+
+static int hand_to_parents(struct search *search, struct suspect *suspect, struct err *err)
+{
+    unsigned count = git_commit_parentcount(suspect->commit), same;
+    struct suspect **parents = calloc(count + 1, sizeof(struct suspect *));
+    if (!parents)
+        return no_memory(err);
+    int rc = find_parents(search, suspect, parents, count, &same, err);
+    for (unsigned i = 0; i < count; i++) {
+        bool asked = parents[i] && rc == 0 && (same == count || same == i) && suspect->ranges.count > 0;
+        if (asked)
+            rc = hand_to(search, suspect, parents[i], err);
+        else
+            suspect_free(parents[i]);
+    }
+    free(parents);
+    return rc;
+}
+
+/* The lines that no parent has are the suspect's own. */
+static int convict(struct search *search, struct suspect *suspect, struct err *err)
+{
+    struct git_origins *origins = search->origins;
+    if (suspect->ranges.count == 0)
+        return 0;
+    if (grow((void **)&origins->commits, origins->commit_count, &origins->commit_cap, sizeof(git_commit *)) != 0)
+        return no_memory(err);
+    for (size_t i = 0; i < suspect->ranges.count; i++) {
+        const struct range *range = &suspect->ranges.items[i];
+        for (size_t line = 0; line < range->count; line++)
+            origins->of_line[range->final + line - (origins->first - 1)] = (uint32_t)origins->commit_count;
+    }
+    origins->commits[origins->commit_count++] = suspect->commit;
+    suspect->commit = NULL;
+    return 0;
+}
+
+static int follow(struct search *search, struct err *err)
+{
+    while (search->open_count > 0) {
+        struct suspect *suspect = next_suspect(search);
+        int rc = git_call_late(search->call) ? git_fail(err, git_stop(NULL), "blame")
+                                             : hand_to_parents(search, suspect, err);
+        if (rc == 0)
+            rc = convict(search, suspect, err);
+        suspect_free(suspect);
+        if (rc != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int git_origins_find(struct git_call *call, git_commit *commit, const char *path, const git_blob *blob, size_t first,
+                     size_t count, struct git_origins *out, struct err *err)
+{
+    struct git_origins origins = {.first = first, .count = count, .of_line = calloc(count + 1, sizeof(uint32_t))};
+    struct search search = {.call = call, .origins = &origins};
+    git_commit *own = NULL;
+    struct suspect *start = git_commit_dup(&own, commit) == 0 ? suspect_new(own, path, git_blob_id(blob)) : NULL;
+    struct range all = {.at = first - 1, .final = first - 1, .count = count};
+    int rc = 0;
+    if (!origins.of_line || !start || (count > 0 && add_range(&start->ranges, all) != 0)) {
+        suspect_free(start);
+        rc = no_memory(err);
+    } else {
+        rc = open_suspect(&search, start, err);
+    }
+    if (rc == 0)
+        rc = follow(&search, err);
+    for (size_t i = 0; i < search.open_count; i++)
+        suspect_free(search.open[i]);
+    free(search.open);
+    free(search.changes);
+    if (rc != 0)
+        git_origins_free(&origins);
+    else
+        *out = origins;
+    return rc;
+}
+
+void git_origins_free(struct git_origins *origins)
+{
+    for (size_t i = 0; i < origins->commit_count; i++)
+        git_commit_free(origins->commits[i]);
+    free(origins->commits);
+    free(origins->of_line);
+    *origins = (struct git_origins){0};
+}
