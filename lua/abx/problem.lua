@@ -1,11 +1,15 @@
---- Refusals that name several faulty fields at once, for checks that a schema cannot say. `fail` is for all others.
+--- Refusals that say more than `fail` can: several faulty fields at once, or members of their own.
 local codes = require("abx.codes")
 local json = require("abx.json")
 local text = require("abx.text")
 
 local M = {}
 
-local TITLES = { [400] = "Bad Request", [413] = "Content Too Large" }
+local TITLES = {
+  [400] = "Bad Request", [403] = "Forbidden", [404] = "Not Found", [409] = "Conflict", [413] = "Content Too Large",
+  [500] = "Internal Server Error", [502] = "Bad Gateway", [503] = "Service Unavailable", [504] = "Gateway Timeout",
+  [507] = "Insufficient Storage",
+}
 
 --- The refusal that the server itself makes of faulty parameters. errors is a list of {field, problem}; code is
 --- `invalid_request` unless tables.check says another. A client's words in it are shown without what is secret.
@@ -28,6 +32,24 @@ function M.invalid(req, errors, code)
       request_id = req.id,
     },
   }
+end
+
+--- One refusal with members of its own, such as the files that are in the way. `fail` is for those without.
+function M.refuse(req, code, detail, field, members)
+  local told = {
+    status = codes[code],
+    title = TITLES[codes[code]] or "Error",
+    code = code,
+    detail = text.mask(detail),
+    field = field,
+    request_id = req.id,
+  }
+  for name, value in pairs(members) do
+    if told[name] == nil then
+      told[name] = value
+    end
+  end
+  return reply { status = told.status, headers = { ["Content-Type"] = "application/problem+json" }, json = told }
 end
 
 return M

@@ -220,7 +220,7 @@ static struct process *start_helper(const struct host *host, const struct archiv
 {
     const char *argv[4 + GUARDS_MAX + 1] = {host->helper_path, "archive", archive->format, archive->top_name};
     /* The helper walks by itself, so it is told what it must leave out. */
-    char words[GUARDS_MAX][NAME_MAX + 100];
+    char words[GUARDS_MAX][CONFINE_GUARD_WORD_MAX];
     const struct confine_guard *guards;
     size_t guard_count = confine_guards(host->confine, &guards);
     if (guard_count > GUARDS_MAX) {
@@ -228,9 +228,7 @@ static struct process *start_helper(const struct host *host, const struct archiv
         return NULL;
     }
     for (size_t i = 0; i < guard_count; i++) {
-        snprintf(words[i], sizeof(words[i]), "%llu:%llu:%llu:%llu:%s", (unsigned long long)guards[i].dev,
-                 (unsigned long long)guards[i].ino, (unsigned long long)guards[i].dir_dev,
-                 (unsigned long long)guards[i].dir_ino, guards[i].name);
+        confine_guard_word(&guards[i], words[i]);
         argv[4 + i] = words[i];
     }
     struct process_spec spec = {
