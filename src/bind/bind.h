@@ -14,5 +14,7 @@ int bind_session_open(lua_State *L);
 int bind_fs_open(lua_State *L);
 int bind_system_open(lua_State *L);
 int bind_env_open(lua_State *L);
+int bind_code_open(lua_State *L);
+int bind_git_open(lua_State *L);
 
 #endif

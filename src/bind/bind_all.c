@@ -13,5 +13,7 @@ const struct script_binding bind_all[] = {
     {"abx.fs", bind_fs_open},
     {"abx.system", bind_system_open},
     {"abx.env", bind_env_open},
+    {"abx.git", bind_git_open},
+    {"abx.cell", bind_code_open},
     {NULL, NULL},
 };

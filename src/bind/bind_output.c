@@ -1,8 +1,7 @@
 /* What a run kept of its output, on its way to Lua and into answers: little is made into text at once, much on the
- * pool. Called by bind_run. */
+ * pool. Called by bind_run and bind_code. */
 #include "bind/bind_output.h"
 
-#include "bind/bind_run.h"
 #include "prim/capture_text.h"
 #include "script/bindings.h"
 
@@ -11,29 +10,42 @@
 #include <string.h>
 
 /* More goes to the pool: the worst of this takes some 5 ms. */
-enum { ON_LOOP_MAX_BYTES = 256 * 1024 };
+enum { ON_LOOP_MAX_BYTES = 256 * 1024, SCRATCH_MAX_BYTES = 128 * 1024 * 1024 };
 
 static const char *const stream_names[][2] = {{"stdout", "stdout_bytes"}, {"stderr", "stderr_bytes"}};
 
-static struct capture_text text_arg(lua_State *L, const struct run *run)
+void bind_output_init(struct bind_output *output)
+{
+    *output = (struct bind_output){0};
+    for (int i = 0; i < 2; i++)
+        buf_init(&output->scratch[i], SCRATCH_MAX_BYTES);
+}
+
+void bind_output_deinit(struct bind_output *output)
+{
+    for (int i = 0; i < 2; i++)
+        buf_deinit(&output->scratch[i]);
+}
+
+static struct capture_text text_arg(lua_State *L, const struct bind_output *output)
 {
     static const char *const encodings[] = {"utf-8", "base64", NULL};
     struct capture_text how = {
         .base64 = luaL_checkoption(L, 2, "utf-8", encodings) == 1,
-        .running = process_state(run->process) != PROCESS_DRAINED,
+        .running = output->more,
     };
-    if (process_kind(run->process) == PROCESS_TERMINAL)
+    if (process_kind(output->process) == PROCESS_TERMINAL)
         luaL_error(L, "the output of a terminal is for its WebSocket clients");
-    if (!run->captures)
+    if (!output->captures)
         luaL_error(L, "this run keeps no output: start it with capture_bytes");
     return how;
 }
 
 /* Borrowed: of use until the loop goes on. */
-static void view_both(struct run *run, struct capture_view views[2])
+static void view_both(const struct bind_output *output, struct capture_view views[2])
 {
-    process_captured(run->process, PROCESS_STDOUT, &views[PROCESS_STDOUT]);
-    process_captured(run->process, PROCESS_STDERR, &views[PROCESS_STDERR]);
+    process_captured(output->process, PROCESS_STDOUT, &views[PROCESS_STDOUT]);
+    process_captured(output->process, PROCESS_STDERR, &views[PROCESS_STDERR]);
 }
 
 /* Sets NAME, from the top, and NAME_bytes in the table below it, and whether it was cut in the table below that. */
@@ -61,15 +73,16 @@ static void push_tables(lua_State *L)
     lua_createtable(L, 0, 6);
 }
 
-static int push_text(lua_State *L, struct run *run, const struct capture_view views[2], const struct capture_text *how)
+static int push_text(lua_State *L, struct bind_output *output, const struct capture_view views[2],
+                     const struct capture_text *how)
 {
     bool lossy = false;
     push_tables(L);
     for (int i = 0; i < 2; i++) {
-        struct buf *text = &run->scratch[i];
+        struct buf *text = &output->scratch[i];
         buf_reset(text);
         if (capture_text_append(text, &views[i], how, &lossy) != 0)
-            luaL_error(L, "out of memory for the output of %s", process_id(run->process));
+            luaL_error(L, "out of memory for the output of %s", process_id(output->process));
         lua_pushlstring(L, text->len > 0 ? text->data : "", text->len);
         buf_deinit(text);
         set_stream(L, i, &views[i]);
@@ -78,12 +91,12 @@ static int push_text(lua_State *L, struct run *run, const struct capture_view vi
     return 1;
 }
 
-int bind_output_captured(lua_State *L, struct run *run)
+int bind_output_captured(lua_State *L, struct bind_output *output)
 {
-    struct capture_text how = text_arg(L, run);
+    struct capture_text how = text_arg(L, output);
     struct capture_view views[2];
-    view_both(run, views);
-    return push_text(L, run, views, &how);
+    view_both(output, views);
+    return push_text(L, output, views, &how);
 }
 
 /* --- on the pool */
@@ -102,6 +115,7 @@ struct text_job {
 
 struct text_op {
     struct text_job *job;
+    struct bind_output *output; /* in a userdata on the task's stack */
 };
 
 static void text_job_free(struct text_job *job)
@@ -168,23 +182,23 @@ static void text_cancel(void *op)
 static int text_taken(lua_State *L, int status, lua_KContext context)
 {
     struct text_job *job = ((struct text_op *)context)->job;
-    struct run *run = lua_touserdata(L, 1);
+    struct bind_output *output = ((struct text_op *)context)->output;
     struct capture_view views[2];
     bool lossy = job->lossy, failed = job->failed;
     (void)status;
-    for (int i = 0; i < 2; i++) { /* what follows can raise: the run has the text until a value has it */
+    for (int i = 0; i < 2; i++) { /* what follows can raise: these have the text until a value has it */
         views[i] = job->streams[i].view;
-        buf_deinit(&run->scratch[i]);
-        run->scratch[i] = job->streams[i].text;
+        buf_deinit(&output->scratch[i]);
+        output->scratch[i] = job->streams[i].text;
         buf_init(&job->streams[i].text, 0);
     }
     text_job_free(job);
     if (failed)
-        return luaL_error(L, "the output of %s is too much for an answer", process_id(run->process));
+        return luaL_error(L, "the output of %s is too much for an answer", process_id(output->process));
     push_tables(L);
     for (int i = 0; i < 2; i++) {
         size_t len;
-        char *text = buf_steal(&run->scratch[i], &len);
+        char *text = buf_steal(&output->scratch[i], &len);
         lua_push_raw_json(L, text, len);
         set_stream(L, i, &views[i]);
     }
@@ -192,22 +206,23 @@ static int text_taken(lua_State *L, int status, lua_KContext context)
     return 1;
 }
 
-int bind_output_answer(lua_State *L, struct run *run)
+int bind_output_answer(lua_State *L, struct bind_output *output)
 {
-    struct capture_text how = text_arg(L, run);
+    struct capture_text how = text_arg(L, output);
     struct task *task = task_check(L);
     struct capture_view views[2];
-    view_both(run, views);
+    view_both(output, views);
     if (views[0].head_len + views[0].tail_len + views[1].head_len + views[1].tail_len <= ON_LOOP_MAX_BYTES)
-        return push_text(L, run, views, &how);
+        return push_text(L, output, views, &how);
     /* Bounded: it always ends, and what a run said must not be lost to a slow machine. */
     struct text_op *op = task_op_new(L, sizeof(*op), true, text_cancel);
+    op->output = output;
     op->job = text_job_new(task, views, &how);
     if (op->job == NULL || loop_job(script_loop(L), text_work, on_text_done, op->job) != 0) {
         if (op->job != NULL)
             text_job_free(op->job);
         task_op_end(L);
-        return luaL_error(L, "out of memory for the output of %s", process_id(run->process));
+        return luaL_error(L, "out of memory for the output of %s", process_id(output->process));
     }
     return lua_yieldk(L, 0, (lua_KContext)op, text_taken);
 }

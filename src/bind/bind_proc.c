@@ -51,6 +51,30 @@ static char **read_argv(lua_State *L, struct err *err)
     return argv;
 }
 
+int bind_proc_check_var(lua_State *L, struct err *err)
+{
+    size_t name_len, len;
+    if (lua_type(L, -2) != LUA_TSTRING)
+        luaL_error(L, "names of variables must be strings");
+    const char *name = lua_tolstring(L, -2, &name_len);
+    if (!env_name_valid(name, name_len))
+        return refuse(err, ERR_INVALID_REQUEST, "env",
+                      "names of variables are letters, digits and underscores, no digit first");
+    if (strncmp(name, PROTECTED_PREFIX, strlen(PROTECTED_PREFIX)) == 0)
+        return refuse(err, ERR_PROTECTED_VARIABLE, "env", PROTECTED_PREFIX "* is the server's own");
+    if (lua_is_null(L, -1))
+        return 0;
+    if (lua_type(L, -1) != LUA_TSTRING)
+        luaL_error(L, "variable %s must be a string or null, not a %s", name, luaL_typename(L, -1));
+    const char *value = lua_tolstring(L, -1, &len);
+    if (strlen(value) != len) {
+        char field[64];
+        snprintf(field, sizeof(field), "env.%s", name);
+        return refuse(err, ERR_INVALID_REQUEST, field, "the value of a variable cannot hold a NUL byte");
+    }
+    return 0;
+}
+
 /* Applies the table of variables on top to env. */
 static int apply_env(lua_State *L, struct env_block *env, struct err *err)
 {
@@ -58,28 +82,12 @@ static int apply_env(lua_State *L, struct env_block *env, struct err *err)
     luaL_checktype(L, table, LUA_TTABLE);
     lua_thaw(L, table);
     for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
-        size_t name_len, len;
-        if (lua_type(L, -2) != LUA_TSTRING)
-            luaL_error(L, "names of variables must be strings");
-        const char *name = lua_tolstring(L, -2, &name_len);
-        if (!env_name_valid(name, name_len))
-            return refuse(err, ERR_INVALID_REQUEST, "env",
-                          "names of variables are letters, digits and underscores, no digit first");
-        if (strncmp(name, PROTECTED_PREFIX, strlen(PROTECTED_PREFIX)) == 0)
-            return refuse(err, ERR_PROTECTED_VARIABLE, "env", PROTECTED_PREFIX "* is the server's own");
-        if (lua_islightuserdata(L, -1)) { /* json.null */
+        if (bind_proc_check_var(L, err) != 0)
+            return -1;
+        const char *name = lua_tostring(L, -2);
+        if (lua_is_null(L, -1))
             env_block_unset(env, name);
-            continue;
-        }
-        if (lua_type(L, -1) != LUA_TSTRING)
-            luaL_error(L, "variable %s must be a string or null, not a %s", name, luaL_typename(L, -1));
-        const char *value = lua_tolstring(L, -1, &len);
-        if (strlen(value) != len) {
-            char field[64];
-            snprintf(field, sizeof(field), "env.%s", name);
-            return refuse(err, ERR_INVALID_REQUEST, field, "the value of a variable cannot hold a NUL byte");
-        }
-        if (env_block_set(env, name, value) != 0)
+        else if (env_block_set(env, name, lua_tostring(L, -1)) != 0)
             return err_set(err, ERR_INTERNAL, "out of memory for an environment");
     }
     return 0;
@@ -102,7 +110,7 @@ static int make_env(lua_State *L, struct host *host, struct session_turn *turn, 
     return has_env ? apply_env(L, &run->env, err) : 0; /* what is on the stack goes with the function */
 }
 
-static int open_cwd(struct host *host, const char *cwd, size_t len, struct err *err)
+int bind_proc_open_cwd(const struct host *host, const char *cwd, size_t len, struct err *err)
 {
     int fd = confine_open_dir(host->confine, cwd, len, err);
     if (fd >= 0)
@@ -131,7 +139,7 @@ static int find_cwd(lua_State *L, struct host *host, struct session_turn *turn, 
         spec->cwd_fd = confine_base_fd(host->confine);
         return 0;
     }
-    run->cwd_fd = spec->cwd_fd = cwd != NULL ? open_cwd(host, cwd, len, err) : session_cwd(turn, err);
+    run->cwd_fd = spec->cwd_fd = cwd != NULL ? bind_proc_open_cwd(host, cwd, len, err) : session_cwd(turn, err);
     if (run->cwd_fd < 0)
         return -1;
     if (confine_path_of(run->cwd_fd, name, PATH_MAX, err) == 0)
@@ -251,7 +259,7 @@ static int bind_proc_start(lua_State *L)
         return lua_push_err(L, &err);
 
     struct run *run = bind_run_push(L);
-    run->captures = spec.capture_bytes > 0;
+    run->output.captures = spec.capture_bytes > 0;
     int failed = start_run(L, host, turn, &spec, size, run, &err);
     bind_run_started(run);
     return failed != 0 ? lua_push_err(L, &err) : 1;

@@ -2,7 +2,6 @@
  */
 #include "bind/bind_run.h"
 
-#include "bind/bind_output.h"
 #include "bind/bind_stream.h"
 #include "prim/signals.h"
 #include "script/bindings.h"
@@ -12,8 +11,6 @@
 #include <unistd.h>
 
 #define RUN_META "abx.proc.run"
-
-enum { SCRATCH_MAX_BYTES = 128 * 1024 * 1024 };
 
 static struct run *run_arg(lua_State *L)
 {
@@ -34,8 +31,7 @@ void bind_run_started(struct run *run)
 static void give_up(struct run *run)
 {
     task_disown(&run->owned);
-    for (int i = 0; i < 2; i++)
-        buf_deinit(&run->scratch[i]);
+    bind_output_deinit(&run->output);
     bind_run_started(run);
     if (run->process == NULL)
         return;
@@ -62,8 +58,7 @@ struct run *bind_run_push(lua_State *L)
     struct run *run = lua_newuserdatauv(L, sizeof(*run), 0);
     memset(run, 0, sizeof(*run));
     run->cwd_fd = -1;
-    for (int i = 0; i < 2; i++)
-        buf_init(&run->scratch[i], SCRATCH_MAX_BYTES);
+    bind_output_init(&run->output);
     env_block_init(&run->env);
     luaL_setmetatable(L, RUN_META);
     task_own(task_check(L), &run->owned, on_task_end);
@@ -164,14 +159,22 @@ static int run_exit(lua_State *L)
     return 1;
 }
 
+static struct bind_output *output_arg(lua_State *L)
+{
+    struct run *run = run_arg(L);
+    run->output.process = run->process;
+    run->output.more = process_state(run->process) != PROCESS_DRAINED;
+    return &run->output;
+}
+
 static int run_captured(lua_State *L)
 {
-    return bind_output_captured(L, run_arg(L));
+    return bind_output_captured(L, output_arg(L));
 }
 
 static int run_answer_output(lua_State *L)
 {
-    return bind_output_answer(L, run_arg(L));
+    return bind_output_answer(L, output_arg(L));
 }
 
 /* run:stream(out, options): see bind_stream.h */

@@ -2,7 +2,7 @@
 #ifndef ABX_BIND_RUN_H
 #define ABX_BIND_RUN_H
 
-#include "base/buf.h"
+#include "bind/bind_output.h"
 #include "prim/process.h"
 #include "script/bindings.h"
 
@@ -13,8 +13,7 @@ struct run {
     struct task_owned owned; /* by the task that started it: at its end it is closed, whatever became of the script */
     struct process *process; /* a reference; NULL until it was started */
     bool detached;           /* closing it stops nothing */
-    bool captures;           /* was started with capture_bytes */
-    struct buf scratch[2];   /* text on its way to Lua: freed with the run when Lua raises */
+    struct bind_output output;
     /* while it is being started */
     struct env_block env;
     int cwd_fd;

@@ -1,5 +1,5 @@
 /* The one pump from a process's rings to a client's event stream: run:stream of bind_run, follow:stream of
- * bind_proc_output.
+ * bind_proc_output, cell:stream of bind_code.
  *
  * Output goes from the ring as JSON into one event, and from there into the sink, without passing through Lua. While
  * the sink is full the reader takes nothing, and that slows the program itself down. */
@@ -21,6 +21,7 @@
 enum {
     CHUNK_BYTES = 64 * 1024,
     EVENT_MAX_BYTES = 8 * CHUNK_BYTES, /* a byte takes at most six, as \u0000 */
+    EVENT_MARGIN_BYTES = 256,
 };
 
 struct stream {
@@ -31,6 +32,7 @@ struct stream {
     uint64_t offset[2]; /* of the next byte to send */
     bool wanted[2];
     bool base64;
+    struct stream_source *source; /* of events besides; NULL: a program's run */
     bool started, over, complete;
     bool timed_out; /* wait_ms was over first */
     struct loop_timer wait;
@@ -40,20 +42,31 @@ struct stream {
 static const char *const stream_names[] = {"stdout", "stderr"};
 
 /* Work space of one call of the pump; main thread only. */
-static struct buf json = {.max = EVENT_MAX_BYTES}, event = {.max = EVENT_MAX_BYTES + 256};
+static struct buf json = {.max = EVENT_MAX_BYTES}, event = {.max = EVENT_MAX_BYTES + EVENT_MARGIN_BYTES};
 static char gathered[CHUNK_BYTES];
 
 /* --- events */
 
+/* The event, with where the output is now. What is too long for the work space goes by one of its own. */
+static void send_text(struct stream *stream, const char *name, const char *text, size_t len)
+{
+    char id[48];
+    struct buf large;
+    struct buf *out = &event;
+    snprintf(id, sizeof(id), "%" PRIu64 ".%" PRIu64, stream->offset[0], stream->offset[1]);
+    buf_init(&large, len + EVENT_MARGIN_BYTES);
+    if (len > EVENT_MAX_BYTES)
+        out = &large;
+    buf_reset(&event);
+    if (sse_append(out, name, id, text, len) != 0 || sink_write(stream->sink, out->data, out->len) == SINK_GONE)
+        stream->over = true;
+    buf_deinit(&large);
+}
+
 /* Sends what is in `json`. */
 static void send(struct stream *stream, const char *name)
 {
-    char id[48];
-    snprintf(id, sizeof(id), "%" PRIu64 ".%" PRIu64, stream->offset[0], stream->offset[1]);
-    buf_reset(&event);
-    if (sse_append(&event, name, id, json.data, json.len) != 0 ||
-        sink_write(stream->sink, event.data, event.len) == SINK_GONE)
-        stream->over = true;
+    send_text(stream, name, json.data, json.len);
     buf_reset(&json);
 }
 
@@ -122,13 +135,25 @@ static const char *gather(const struct ring *ring, uint64_t offset, size_t len)
     return gathered;
 }
 
-/* One event of that stream, if there is anything to tell. */
-static bool send_next(struct stream *stream, enum process_stream which)
+/* Whether all output before `limit` is in the ring; a stream that ended before it has no more to come. */
+static bool has_come(const struct stream *stream, enum process_stream which, uint64_t limit)
 {
-    if (!stream->wanted[which])
+    return !stream->wanted[which] || process_part_end(stream->process, which) >= limit ||
+           process_stream_closed(stream->process, which) || process_state(stream->process) == PROCESS_DRAINED;
+}
+
+/* One event of that stream, if there is anything to tell before `limit`. A character that stands across it is told
+ * whole, unless nothing follows: then it ends there, whole or not. */
+static bool send_next(struct stream *stream, enum process_stream which, uint64_t limit, bool last)
+{
+    uint64_t offset = stream->offset[which];
+    if (!stream->wanted[which] || offset >= limit)
         return false;
-    struct process_part part =
-        process_part_find(stream->process, which, stream->offset[which], CHUNK_BYTES, !stream->base64);
+    size_t bytes_max = limit - offset < CHUNK_BYTES ? (size_t)(limit - offset) : CHUNK_BYTES;
+    struct process_part part = process_part_find(stream->process, which, offset, bytes_max, !stream->base64);
+    if (last && part.from < limit &&
+        (part.to > limit || (part.to == part.from && process_part_end(stream->process, which) >= limit)))
+        part.to = limit;
     size_t len = (size_t)(part.to - part.from);
     if (part.gap_from < part.gap_to)
         send_gap(stream, which, part.gap_to);
@@ -139,19 +164,44 @@ static bool send_next(struct stream *stream, enum process_stream which)
     return true;
 }
 
+/* Output, and then what the source has to say after it. False: there is nothing. */
+static bool send_one(struct stream *stream)
+{
+    static const struct stream_event none = {.after = {UINT64_MAX, UINT64_MAX}};
+    const struct stream_event *next = stream->source != NULL ? stream->source->next(stream->source) : NULL;
+    const struct stream_event *until = next != NULL ? next : &none;
+    for (int i = 0; i < 2; i++) {
+        int which = stream->turn ^ i;
+        if (send_next(stream, which, until->after[which], until->last)) {
+            stream->turn = which ^ 1;
+            return true;
+        }
+    }
+    if (next == NULL || !has_come(stream, PROCESS_STDOUT, next->after[0]) ||
+        !has_come(stream, PROCESS_STDERR, next->after[1]))
+        return false;
+    if (next->name != NULL)
+        send_text(stream, next->name, next->json, next->len);
+    if (next->last) {
+        stream->complete = !stream->over;
+        stream->over = true;
+    }
+    stream->source->taken(stream->source);
+    return true;
+}
+
 static void pump(struct stream *stream)
 {
     bool moved = false;
     if (stream->sink->gone)
         stream->over = true;
-    if (!stream->over && !stream->started)
+    if (!stream->over && !stream->started && stream->source == NULL)
         send_start(stream);
     while (!stream->over && sink_room(stream->sink) > 0) {
-        bool sent = send_next(stream, stream->turn) || send_next(stream, (stream->turn ^= 1));
-        stream->turn ^= 1;
+        bool sent = send_one(stream);
         moved |= sent;
         if (!sent) {
-            if (process_state(stream->process) == PROCESS_DRAINED)
+            if (stream->source == NULL && process_state(stream->process) == PROCESS_DRAINED)
                 send_exit(stream);
             break;
         }
@@ -169,6 +219,8 @@ static void close_stream(struct stream *stream)
 {
     process_reader_detach(&stream->reader);
     loop_timer_stop(&stream->wait);
+    if (stream->source != NULL)
+        stream->source->more = NULL;
     stream->sink->on_drain = NULL; /* the task takes them back */
     stream->sink->on_gone = NULL;
 }
@@ -246,6 +298,7 @@ int bind_stream_start(lua_State *L, struct process *process, const struct stream
     stream->sink = sink;
     stream->process = process;
     stream->base64 = options->base64;
+    stream->source = options->source;
     for (int i = 0; i < 2; i++) {
         stream->wanted[i] = options->wanted[i];
         stream->offset[i] = options->offset[i];
@@ -259,6 +312,10 @@ int bind_stream_start(lua_State *L, struct process *process, const struct stream
         task_op_end(L);
         lua_pushboolean(L, complete);
         return 1;
+    }
+    if (stream->source != NULL) {
+        stream->source->more = on_more;
+        stream->source->stream = stream;
     }
     sink->on_drain = on_more;
     sink->on_gone = on_more;

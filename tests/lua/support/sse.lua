@@ -47,15 +47,17 @@ stream.__index = stream
 
 --- Wraps an answer from http.stream: events:next() gives one event at a time.
 function sse.events(response)
-  return setmetatable({ response = response, buffer = "", comments = 0 }, stream)
+  return setmetatable({ response = response, buffer = "", at = 1, searched = 1, comments = 0 }, stream)
 end
 
 --- The next event, nil at the orderly end of the stream. Raises when nothing comes in time or the stream is cut.
 function stream:next(timeout_s)
   while true do
-    local block, rest = self.buffer:match("^(.-)\n\n()")
-    if block then
-      self.buffer = self.buffer:sub(rest)
+    -- Nothing is searched or moved twice: a piece may hold hundreds of events, and an event come in hundreds of pieces.
+    local ending = self.buffer:find("\n\n", self.searched, true)
+    if ending then
+      local block = self.buffer:sub(self.at, ending - 1)
+      self.at, self.searched = ending + 2, ending + 2
       local event = decode(block)
       if event then
         return event
@@ -64,12 +66,13 @@ function stream:next(timeout_s)
     else
       local piece = self.response:read(timeout_s)
       if not piece then
-        if self.response.cut or self.buffer ~= "" then
+        if self.response.cut or self.at <= #self.buffer then
           error("the stream was cut", 0)
         end
         return nil
       end
-      self.buffer = self.buffer .. piece
+      local rest = self.buffer:sub(self.at)
+      self.buffer, self.at, self.searched = rest .. piece, 1, math.max(#rest, 1)
     end
   end
 end

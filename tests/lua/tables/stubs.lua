@@ -73,6 +73,9 @@ preload("abx.server", {
   uptime_ms = function()
     return 5
   end,
+  workers = function()
+    return {}
+  end,
   draining = function()
     return M.draining or false
   end,
@@ -155,6 +158,20 @@ preload("abx.session", {
   end,
 })
 preload("abx.env", {})
+preload("abx.cell", {
+  start = function(spec)
+    return M.start_cell(spec)
+  end,
+})
+
+preload("abx.git", {
+  place = function(path, kind)
+    return M.git_place(path, kind)
+  end,
+  call = function(place, options, params)
+    return M.git_call(place, options, params)
+  end,
+})
 preload("abx.system", {
   find_program = function(name)
     return M.find_program(name)
@@ -222,6 +239,12 @@ function M.load()
   M.check = function(_, value)
     return value
   end
+end
+
+--- Loads a file of a group that is off by default, too.
+function M.add(file)
+  local routes = load_file(file)
+  table.move(routes, 1, #routes, #M.routes + 1, M.routes)
 end
 
 --- The route of that name.
