@@ -1,6 +1,8 @@
 /* All contexts: finding them by name, making room, interpreters started ahead; see the header. Called by bind_code. */
 #include "prim/contexts_internal.h"
 
+#include "prim/argv.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,28 +12,6 @@ enum {
 };
 
 /* --- making and freeing */
-
-static void free_argv(char *const *argv)
-{
-    for (size_t i = 0; argv != NULL && argv[i] != NULL; i++)
-        free(argv[i]);
-    free((void *)argv);
-}
-
-static char **copy_argv(char *const *argv)
-{
-    size_t count = 0;
-    while (argv[count] != NULL)
-        count++;
-    char **copy = calloc(count + 1, sizeof(*copy));
-    for (size_t i = 0; copy != NULL && i < count; i++) {
-        if ((copy[i] = strdup(argv[i])) == NULL) {
-            free_argv(copy);
-            return NULL;
-        }
-    }
-    return copy;
-}
 
 struct contexts *contexts_new(struct loop *loop, struct workers *workers, struct process_table *processes,
                               const char *cwd, const struct worker_spec *languages, size_t count)
@@ -48,7 +28,7 @@ struct contexts *contexts_new(struct loop *loop, struct workers *workers, struct
     while (contexts->languages != NULL && contexts->language_count < count) {
         struct worker_spec *spec = &contexts->languages[contexts->language_count].spec;
         *spec = languages[contexts->language_count];
-        spec->argv = copy_argv(spec->argv);
+        spec->argv = argv_copy(spec->argv);
         if (spec->argv == NULL)
             break;
         contexts->language_count++;
@@ -72,7 +52,7 @@ void contexts_free(struct contexts *contexts)
     }
     for (size_t i = 0; i < contexts->language_count; i++) {
         worker_retire(contexts->languages[i].spare);
-        free_argv(contexts->languages[i].spec.argv);
+        argv_free(contexts->languages[i].spec.argv);
     }
     free(contexts->languages);
     free(contexts);

@@ -2,6 +2,7 @@
  * by bind_worker, prim/worker_pool and prim/contexts. */
 #include "prim/worker.h"
 
+#include "prim/argv.h"
 #include "prim/worker_line.h"
 #include "prim/worker_run.h"
 
@@ -313,30 +314,10 @@ static void worker_release(void *ctx)
     loop_defer_stop(&worker->pump);
     for (size_t i = 0; i < worker->spec.calls_at_once; i++)
         loop_timer_stop(&worker->slots[i].timer);
-    for (char **arg = (char **)worker->spec.argv; arg != NULL && *arg != NULL; arg++)
-        free(*arg);
-    free((char **)worker->spec.argv);
+    argv_free(worker->spec.argv);
     free((char *)worker->spec.name);
     free((char *)worker->spec.package);
     free(worker);
-}
-
-static char **copy_argv(char *const *argv)
-{
-    size_t count = 0;
-    while (argv[count] != NULL)
-        count++;
-    char **copy = calloc(count + 1, sizeof(*copy));
-    for (size_t i = 0; copy != NULL && i < count; i++) {
-        copy[i] = strdup(argv[i]);
-        if (copy[i] == NULL) {
-            while (i-- > 0)
-                free(copy[i]);
-            free(copy);
-            return NULL;
-        }
-    }
-    return copy;
 }
 
 struct worker *worker_new(struct workers *workers, const struct worker_spec *spec)
@@ -350,7 +331,7 @@ struct worker *worker_new(struct workers *workers, const struct worker_spec *spe
     worker->spec.calls_at_once = (unsigned)slots;
     worker->spec.name = strdup(spec->name);
     worker->spec.package = spec->package != NULL ? strdup(spec->package) : NULL;
-    worker->spec.argv = copy_argv(spec->argv);
+    worker->spec.argv = argv_copy(spec->argv);
     worker->idle_since_ms = loop_now_ms(workers->loop);
     list_init(&worker->waiting);
     list_append(&workers->all, &worker->node);
