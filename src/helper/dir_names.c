@@ -1,5 +1,5 @@
-/* Reads the sorted names of a directory for the archive walk, so that an archive of the same tree is always the same.
- */
+/* Reads the sorted names of a directory: for the archive walk, so that an archive of the same tree is always the same;
+ * and for a clone that moves to its place. */
 #include "helper/dir_names.h"
 
 #include "base/buf.h"

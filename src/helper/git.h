@@ -4,6 +4,7 @@
  *   git_fail.c        errors
  *   git_out.c         what results have in common; names of commits, authors
  *   git_guard.c       checkouts that write through no link, and to no protected path
+ *   git_state.c       what is in progress in a repository
  *   git_racy.c        an index that the git program reads as we do
  *   git_repository.c  finding and opening a repository without leaving the base
  *   git_sandbox.c     Landlock, resource limits, libgit2's global options
@@ -41,6 +42,8 @@ int git_main(const char *base_dir, char *const *guards, size_t guard_count, bool
 /* Confines this process to what git needs below base_dir, sets its limits and libgit2's global options; before any
  * thread is started. A kernel without Landlock is no failure. */
 int git_sandbox_enter(const char *base_dir, bool landlock, struct err *err) ABX_MUST_USE;
+/* The accesses that Landlock of that version is to watch over. 0: git cannot live with it, or there is none (-1). */
+uint64_t git_sandbox_access(long abi);
 
 /* An operation writes its result and answers 0, or -1 with *err. */
 typedef int (*git_operation_fn)(struct git_call *call, struct err *err);
@@ -110,14 +113,20 @@ void git_out_head(struct json_out *out, git_repository *repo);
 int git_call_author(const struct git_call *call, const char *name, git_signature **out, struct err *err) ABX_MUST_USE;
 /* Makes checkout options that never write through a link that stands where a tracked directory or file was (libgit2
  * does): the notify callback looks at each component. Forced, it removes such links, as git does; else the operation
- * ends with ERR_WORKTREE_DIRTY (by git_fail). For every operation that writes into the working tree; called when
- * checkout_strategy is set. The guard lives as long as the options are used. */
+ * ends with ERR_WORKTREE_DIRTY (by git_fail). A forced one is to change tracked files only: what is tracked is what the
+ * index has. For every operation that writes into the working tree; called when checkout_strategy is set. The guard
+ * lives as long as the options are used. */
 struct git_guard {
     const struct git_call *call;
     bool force;
-    char refused[PATH_MAX]; /* "" or the path that was in the way */
 };
 void git_guard_checkout(struct git_guard *guard, const struct git_call *call, git_checkout_options *options);
+/* libgit2 removes files without a word, through links too: so these are to be asked first, with the guard of the
+ * checkout. The files that a checkout of this tree removes, at these paths (by their exact names; NULL: all). */
+int git_guard_tree(const struct git_guard *guard, git_tree *to, const git_strarray *paths,
+                   struct err *err) ABX_MUST_USE;
+/* The files that a diff from what there is to what there will be has as deleted. */
+int git_guard_removals(const struct git_guard *guard, git_diff *diff, struct err *err) ABX_MUST_USE;
 /* The paths of a checkout with DISABLE_PATHSPEC_MATCH, by their exact names; none: all. Free them afterwards. */
 int git_checkout_paths(git_checkout_options *options, git_strarray paths, struct err *err) ABX_MUST_USE;
 void git_checkout_paths_free(git_checkout_options *options);
@@ -137,6 +146,10 @@ struct git_index_state {
 };
 void git_racy_begin(const struct git_call *call, struct git_index_state *out);
 void git_racy_end(const struct git_call *call, const struct git_index_state *before);
+
+/* Ends what a commit, a reset or a forced checkout ends: a merge, a pick or a revert, with its message. Not a rebase, a
+ * bisection or a series of picks, which go on (git_repository_state_cleanup ends all). git_state.c */
+int git_state_end(const struct git_call *call, struct err *err) ABX_MUST_USE;
 
 /* --- finding and opening; git_repository.c */
 /* Looks for a repository at call->path and above it, up to the base, and opens it there and nowhere else: refuses what

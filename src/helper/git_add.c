@@ -130,7 +130,7 @@ static int check_paths(const struct git_call *call, git_index *index, const stru
             err_set(err, ERR_FILE_NOT_FOUND, "no such file: %s", path);
         else if (git_ignore_path_is_ignored(&ignored, call->repo, path) == 0 && ignored)
             err_set(err, ERR_INVALID_REQUEST, "the repository ignores %s (.gitignore)", path);
-        else if (is_repository(full))
+        else if (S_ISDIR(found.st_mode) && is_repository(full))
             err_set(err, ERR_INVALID_REQUEST, "%s is a repository of its own", path);
         else
             continue;

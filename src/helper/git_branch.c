@@ -58,13 +58,10 @@ static bool is_folder(git_repository *repo, const char *name)
     return folder;
 }
 
-/* Says why a branch of that name could not be made: it is taken, or another is a folder of it, or it of another. */
-static int name_taken(git_repository *repo, const char *field, const char *name, int git_code, struct err *err)
+/* Whether there is a branch of that name, or one that is a folder of it, or it of another: *err tells. */
+static bool is_taken(git_repository *repo, const char *name, struct err *err)
 {
     char prefix[NAME_BYTES_MAX];
-    if (git_code == GIT_ELOCKED || git_code == GIT_EUSER)
-        return git_fail(err, git_code, "cannot make the branch");
-    git_fail(err, git_code, "cannot make the branch");
     find_prefix(repo, name, prefix, sizeof prefix);
     if (exists(repo, name))
         err_set(err, ERR_ALREADY_EXISTS, "there is a branch of that name: %s", name);
@@ -72,6 +69,18 @@ static int name_taken(git_repository *repo, const char *field, const char *name,
         err_set(err, ERR_ALREADY_EXISTS, "there is a branch %s, so none can be below it", prefix);
     else if (is_folder(repo, name))
         err_set(err, ERR_ALREADY_EXISTS, "there are branches below %s/, so none can have that name", name);
+    else
+        return false;
+    return true;
+}
+
+/* Says why libgit2 would not make a branch of that name. */
+static int not_made(git_repository *repo, const char *field, const char *name, int git_code, struct err *err)
+{
+    git_fail(err, git_code, "cannot make the branch");
+    if (git_code == GIT_ELOCKED || git_code == GIT_EUSER)
+        return -1;
+    is_taken(repo, name, err);
     return err_field(err, field);
 }
 
@@ -83,7 +92,7 @@ int git_branch_make(struct git_call *call, const char *field, const char *name, 
         return -1;
     int rc = git_branch_create(&branch, call->repo, name, commit, 0);
     if (rc != 0)
-        return name_taken(call->repo, field, name, rc, err);
+        return not_made(call->repo, field, name, rc, err);
     rc = upstream ? git_branch_set_upstream(branch, upstream) : 0;
     if (rc != 0) {
         git_fail(err, rc, "cannot set what the branch follows");
@@ -139,7 +148,7 @@ static void write_branch(struct json_out *out, git_repository *repo, git_referen
 static int list_kind(struct git_call *call, const char *member, bool local, bool *truncated, struct err *err)
 {
     struct json_out *out = &call->result;
-    struct git_ref_names names;
+    struct name_list names;
     if (git_ref_names_list(call, local ? "refs/heads/*" : "refs/remotes/*", &names, err) != 0)
         return -1;
     json_out_open(out, member, '[');
@@ -153,7 +162,7 @@ static int list_kind(struct git_call *call, const char *member, bool local, bool
         git_reference_free(branch);
     }
     json_out_close(out, ']');
-    git_ref_names_free(&names);
+    name_list_free(&names);
     return 0;
 }
 
@@ -176,22 +185,34 @@ static void write_result(struct git_call *call, const char *name, const git_oid 
         json_out_null(&call->result, "sha");
 }
 
-/* As with git, a branch that starts at one of a remote follows it. */
-static int create(struct git_call *call, struct err *err)
+int git_branch_start(struct git_call *call, const char *field, const char *name, git_commit **out_commit,
+                     git_reference **out_branch, struct err *err)
 {
-    const char *name = git_branch_param(call, "name", err), *start = git_param_text(call, "start");
+    const char *start = git_param_text(call, "start");
     git_commit *commit;
     git_reference *remote = NULL;
-    if (!name || git_resolve_commit(call, "start", start, &commit, err) != 0)
+    if (git_resolve_commit(call, "start", start, &commit, err) != 0)
         return -1;
     if (start && git_branch_lookup(&remote, call->repo, start, GIT_BRANCH_REMOTE) != 0)
         remote = NULL;
-    int rc = git_branch_make(call, "name", name, commit, remote ? start : NULL, NULL, err);
-    if (rc == 0)
-        write_result(call, name, git_commit_id(commit));
+    int rc = git_branch_make(call, field, name, commit, remote ? start : NULL, out_branch, err);
     git_reference_free(remote);
-    git_commit_free(commit);
+    if (rc == 0)
+        *out_commit = commit;
+    else
+        git_commit_free(commit);
     return rc;
+}
+
+static int create(struct git_call *call, struct err *err)
+{
+    const char *name = git_branch_param(call, "name", err);
+    git_commit *commit;
+    if (!name || git_branch_start(call, "name", name, &commit, NULL, err) != 0)
+        return -1;
+    write_result(call, name, git_commit_id(commit));
+    git_commit_free(commit);
+    return 0;
 }
 
 static int find(struct git_call *call, const char *name, git_reference **out, struct err *err)
@@ -229,11 +250,21 @@ static int delete_branch(struct git_call *call, struct err *err)
     return 0;
 }
 
-/* HEAD names a branch that has no commit: to rename it is to name another. */
+int git_branch_rename_unborn(struct git_call *call, const char *field, const char *name, struct err *err)
+{
+    char full[NAME_BYTES_MAX];
+    if (check_name(field, name, err) != 0)
+        return -1;
+    if (is_taken(call->repo, name, err))
+        return err_field(err, field);
+    int len = snprintf(full, sizeof full, "refs/heads/%s", name);
+    int rc = (size_t)len < sizeof full ? git_repository_set_head(call->repo, full) : GIT_EINVALIDSPEC;
+    return rc == 0 ? 0 : git_fail(err, rc, "cannot set HEAD");
+}
+
 static int rename_unborn(struct git_call *call, const char *name, const char *new_name, struct err *err)
 {
     git_reference *head = NULL;
-    char full[NAME_BYTES_MAX];
     int rc = git_reference_lookup(&head, call->repo, "HEAD");
     const char *target = rc == 0 ? git_reference_symbolic_target(head) : NULL;
     const char *current = target ? without_prefix(target, "refs/heads/") : NULL;
@@ -243,10 +274,8 @@ static int rename_unborn(struct git_call *call, const char *name, const char *ne
         err_set(err, ERR_REFERENCE_NOT_FOUND, "no such branch: %s", name ? name : "HEAD");
         return err_field(err, "name");
     }
-    int len = snprintf(full, sizeof full, "refs/heads/%s", new_name);
-    rc = len > 0 && (size_t)len < sizeof full ? git_repository_set_head(call->repo, full) : GIT_EINVALIDSPEC;
-    if (rc != 0)
-        return git_fail(err, rc, "cannot rename the branch");
+    if (git_branch_rename_unborn(call, "new_name", new_name, err) != 0)
+        return -1;
     write_result(call, new_name, NULL);
     return 0;
 }
@@ -270,7 +299,7 @@ static int rename_branch(struct git_call *call, struct err *err)
     rc = git_branch_move(&renamed, branch, new_name, 0);
     git_reference_free(branch);
     if (rc != 0)
-        return name_taken(call->repo, "new_name", new_name, rc, err);
+        return not_made(call->repo, "new_name", new_name, rc, err);
     write_result(call, new_name, git_reference_target(renamed));
     git_reference_free(renamed);
     return 0;

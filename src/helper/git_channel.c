@@ -27,8 +27,9 @@ _Noreturn static void end_with_channel(void)
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += GRACE_S;
-    git_stop_cancel();
     pthread_mutex_lock(&channel.lock);
+    channel.count = 0; /* nobody waits for those; one that began now would not hear of its cancel */
+    git_stop_cancel();
     while (channel.serving && pthread_cond_timedwait(&channel.changed, &channel.lock, &until) == 0)
         continue;
     _exit(0);

@@ -58,29 +58,18 @@ static int make_tracking(struct git_call *call, const char *ref, struct target *
     }
     if (git_resolve_commit(call, "ref", remote, &out->commit, err) != 0)
         return -1;
-    out->created = true;
-    return git_branch_make(call, "ref", ref, out->commit, remote, &out->branch, err);
-}
-
-/* `create`: a new branch at HEAD, or at `start`, which it follows where that is one of a remote. */
-static int make_branch(struct git_call *call, const char *ref, struct target *out, struct err *err)
-{
-    const char *start = git_param_text(call, "start");
-    git_reference *remote = NULL;
-    if (git_resolve_commit(call, "start", start, &out->commit, err) != 0)
-        return -1;
-    if (start && git_branch_lookup(&remote, call->repo, start, GIT_BRANCH_REMOTE) != 0)
-        remote = NULL;
-    out->created = true;
-    int rc = git_branch_make(call, "ref", ref, out->commit, remote ? start : NULL, &out->branch, err);
-    git_reference_free(remote);
+    int rc = git_branch_make(call, "ref", ref, out->commit, remote, &out->branch, err);
+    out->created = rc == 0;
     return rc;
 }
 
 static int find_target(struct git_call *call, const char *ref, struct target *out, struct err *err)
 {
-    if (git_param_bool(call, "create", false))
-        return make_branch(call, ref, out, err);
+    if (git_param_bool(call, "create", false)) {
+        int rc = git_branch_start(call, "ref", ref, &out->commit, &out->branch, err);
+        out->created = rc == 0;
+        return rc;
+    }
     if (git_branch_lookup(&out->branch, call->repo, ref, GIT_BRANCH_LOCAL) != 0)
         out->branch = NULL;
     const char *commit = out->branch ? git_reference_name(out->branch) : ref;
@@ -91,29 +80,27 @@ static int find_target(struct git_call *call, const char *ref, struct target *ou
     return out->branch || err->code != ERR_REFERENCE_NOT_FOUND ? -1 : make_tracking(call, ref, out, err);
 }
 
-static int checkout_safely(struct git_call *call, const struct target *target, struct err *err)
+/* libgit2 would refuse to set HEAD, when the files are changed already. */
+static int check_not_elsewhere(const struct target *target, const char *ref, struct err *err)
 {
-    struct git_overwrite overwrite;
-    git_checkout_options options;
-    git_checkout_options_init(&options, GIT_CHECKOUT_OPTIONS_VERSION);
-    git_overwrite_init(&overwrite, call, GIT_CHECKOUT_SAFE, &options);
-    int rc = git_checkout_tree(call->repo, (const git_object *)target->commit, &options);
-    if (rc != 0)
-        git_overwrite_fail(&overwrite, rc, "cannot check out", err);
-    git_overwrite_deinit(&overwrite);
-    return rc == 0 ? 0 : -1;
+    if (!target->branch || target->stay || git_branch_is_head(target->branch) == 1 ||
+        git_branch_is_checked_out(target->branch) != 1)
+        return 0;
+    err_set(err, ERR_BUSY, "the branch is checked out in another working tree: %s", ref);
+    return err_field(err, "ref");
 }
 
-static int checkout_by_force(struct git_call *call, const struct target *target, struct err *err)
+static int change_files(struct git_call *call, const struct target *target, bool force, struct err *err)
 {
     git_tree *tree;
     int rc = git_commit_tree(&tree, target->commit);
     if (rc != 0)
         return git_fail(err, rc, "cannot read a tree");
-    rc = git_overwrite_force(call, tree, NULL, err);
+    if (!force)
+        rc = git_overwrite_safely(call, tree, "cannot check out", err);
+    else if ((rc = git_overwrite_force(call, tree, NULL, err)) == 0)
+        rc = git_state_end(call, err);
     git_tree_free(tree);
-    if (rc == 0 && (rc = git_repository_state_cleanup(call->repo)) != 0)
-        return git_fail(err, rc, "cannot end the merge");
     return rc;
 }
 
@@ -127,22 +114,9 @@ static int set_head(struct git_call *call, const struct target *target)
 
 static int go(struct git_call *call, const struct target *target, bool force, struct err *err)
 {
-    if ((force ? checkout_by_force : checkout_safely)(call, target, err) != 0)
+    if (change_files(call, target, force, err) != 0)
         return -1;
     int rc = set_head(call, target);
-    return rc == 0 ? 0 : git_fail(err, rc, "cannot set HEAD");
-}
-
-/* Where HEAD is unborn, a new branch is but a name. */
-static int rename_unborn(struct git_call *call, const char *ref, struct err *err)
-{
-    char full[REF_BYTES_MAX];
-    int valid = 0, len = snprintf(full, sizeof full, "refs/heads/%s", ref);
-    if (git_branch_name_is_valid(&valid, ref) != 0 || !valid || (size_t)len >= sizeof full) {
-        err_set(err, ERR_INVALID_REQUEST, "not a name for a branch: %s", ref);
-        return err_field(err, "ref");
-    }
-    int rc = git_repository_set_head(call->repo, full);
     return rc == 0 ? 0 : git_fail(err, rc, "cannot set HEAD");
 }
 
@@ -177,12 +151,14 @@ int git_checkout_operation(struct git_call *call, struct err *err)
         return -1;
     if (git_param_bool(call, "create", false) && !git_param_text(call, "start") &&
         git_repository_head_unborn(call->repo) == 1) {
-        if (rename_unborn(call, ref, err) != 0)
+        if (git_branch_rename_unborn(call, "ref", ref, err) != 0)
             return -1;
         write_result(call, ref, NULL, true);
         return 0;
     }
     int rc = find_target(call, ref, &target, err);
+    if (rc == 0)
+        rc = check_not_elsewhere(&target, ref, err);
     if (rc == 0 && (rc = go(call, &target, force, err)) != 0 && target.created)
         git_branch_delete(target.branch); /* nothing was gained */
     if (rc == 0)

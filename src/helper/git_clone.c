@@ -101,7 +101,8 @@ static int choose_head(struct clone *clone, struct err *err)
     }
     found = find_head(heads, count, "HEAD", "");
     git_buf name = GIT_BUF_INIT;
-    if (found && git_remote_default_branch(&name, clone->net.remote) == 0)
+    /* The server may say anything. */
+    if (found && git_remote_default_branch(&name, clone->net.remote) == 0 && strncmp(name.ptr, "refs/heads/", 11) == 0)
         snprintf(clone->head, sizeof(clone->head), "%s", name.ptr);
     git_buf_dispose(&name);
     clone->empty = found == NULL;
@@ -114,15 +115,17 @@ static int choose_head(struct clone *clone, struct err *err)
 
 static int fetch(struct clone *clone, struct err *err)
 {
-    char *bare_specs[] = {"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"};
-    git_strarray refspecs = {bare_specs, clone->bare ? 2 : 0};
+    /* Where the remote is on no branch, its HEAD may be on none either. */
+    char *specs[] = {clone->bare ? "+refs/heads/*:refs/heads/*" : "+refs/heads/*:refs/remotes/origin/*",
+                     "+refs/tags/*:refs/tags/*", "HEAD"};
+    git_strarray refspecs = {specs, clone->head[0] || clone->wanted ? 2 : 3};
     git_fetch_options options;
     git_fetch_options_init(&options, GIT_FETCH_OPTIONS_VERSION);
     options.download_tags = GIT_REMOTE_DOWNLOAD_TAGS_ALL;
     options.update_fetchhead = 0;
     options.follow_redirects = GIT_REMOTE_REDIRECT_INITIAL;
     git_net_callbacks(&clone->net, &options.callbacks);
-    int rc = git_remote_fetch(clone->net.remote, clone->bare ? &refspecs : NULL, &options, "clone");
+    int rc = git_remote_fetch(clone->net.remote, &refspecs, &options, "clone");
     return rc == 0 ? 0 : git_net_fail(&clone->net, rc, "cannot clone", err);
 }
 
@@ -236,10 +239,8 @@ static int run(struct clone *clone, const struct git_url *url, struct err *err)
     if (rc == 0)
         rc = set_up(clone, err);
     git_net_deinit(&clone->net);
-    if (rc == 0 && git_call_late(clone->call)) {
-        git_stop(NULL);
-        rc = git_fail(err, GIT_EUSER, "cannot clone");
-    }
+    if (rc == 0 && git_call_late(clone->call))
+        rc = git_fail(err, git_stop(NULL), "cannot clone");
     if (rc == 0)
         rc = take_name(clone, err);
     return rc;

@@ -102,10 +102,10 @@ static int write_bytes(struct writer *writer, const git_index_entry *entry, cons
     int rc = write_all(fd, bytes, len);
     if (rc == 0)
         rc = fstat(fd, out);
-    if (rc != 0)
-        fail(writer, "cannot write", entry->path);
-    close(fd);
-    return rc;
+    /* Some file systems say only at the end that the disk is full. */
+    if (close(fd) != 0 && errno != EINTR)
+        rc = -1;
+    return rc == 0 ? 0 : fail(writer, "cannot write", entry->path);
 }
 
 static int write_file(struct writer *writer, const git_index_entry *entry, const char *name, git_blob *blob,
@@ -231,10 +231,8 @@ static int write_files(const struct files *files, struct err *err)
         late = late || writers[i].late;
         failed = writers[i].rc != 0 && failed == count ? i : failed;
     }
-    if (late) {
-        git_stop(NULL);
-        return git_fail(err, GIT_EUSER, "cannot clone");
-    }
+    if (late)
+        return git_fail(err, git_stop(NULL), "cannot clone");
     if (failed < count)
         *err = writers[failed].err;
     return failed < count ? -1 : 0;

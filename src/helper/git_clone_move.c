@@ -1,6 +1,6 @@
-/* A clone in an empty directory that must stay the one it is: see git_net.h. For git_clone.c. */
+/* A clone in an empty directory that must stay the one it is: see git_clone_files.h. */
 #include "helper/dir_names.h"
-#include "helper/git_net.h"
+#include "helper/git_clone_files.h"
 #include "prim/staged.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ static int rename_all(const struct move *move, struct err *err)
 {
     for (size_t i = 0; i < move->names.count; i++) {
         const char *name = move->names.names[i];
-        if (renameat2(move->from_fd, name, move->to_fd, name, RENAME_NOREPLACE) == 0)
+        if (staged_rename(move->from_fd, name, move->to_fd, name, false) == 0)
             continue;
         int reason = errno;
         while (i-- > 0)

@@ -160,11 +160,11 @@ static int create(struct git_call *call, const struct draft *draft, git_oid *out
 static int finish(struct git_call *call, const git_oid *oid, struct err *err)
 {
     git_commit *commit;
-    int rc = git_repository_state_cleanup(call->repo);
-    if (rc == 0)
-        rc = git_commit_lookup(&commit, call->repo, oid);
+    if (git_state_end(call, err) != 0)
+        return -1;
+    int rc = git_commit_lookup(&commit, call->repo, oid);
     if (rc < 0)
-        return git_fail(err, rc, "the commit is made, but what was in progress cannot be ended");
+        return git_fail(err, rc, "the commit is made, but cannot be read");
     git_out_commit(&call->result, commit);
     git_commit_free(commit);
     return 0;

@@ -3,6 +3,7 @@
 #include "helper/git.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,13 +45,19 @@ static bool ends_with(const char *text, const char *end)
     return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-/* libgit2 keeps no errno, but its messages about system calls end in the system's own words. */
-static int errno_of(const char *message)
+/* libgit2 keeps no errno, but its messages about system calls end in ": " and the system's own words, which are cut
+ * off. */
+static int take_errno(char *message)
 {
     static const int known[] = {ENOSPC, EDQUOT, EACCES, EPERM, EROFS, ENOTDIR, EISDIR, ENAMETOOLONG, EFBIG};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (ends_with(message, strerror(known[i])))
-            return known[i];
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        char end[96];
+        snprintf(end, sizeof end, ": %s", strerror(known[i]));
+        if (!ends_with(message, end))
+            continue;
+        message[strlen(message) - strlen(end)] = '\0';
+        return known[i];
+    }
     return 0;
 }
 
@@ -157,19 +164,17 @@ int git_fail(struct err *err, int git_code, const char *what)
         return -1;
     }
     const git_error *last = git_error_last();
-    char reason[200] = "no reason is known";
-    if (last && last->message)
-        snprintf(reason, sizeof reason, "%s", last->message);
+    char reason[PATH_MAX + 256]; /* a path, and what is said of it */
+    snprintf(reason, sizeof reason, "%s", last && last->message ? last->message : "no reason is known");
     drop_credentials(reason);
-    int class = last ? last->klass : GIT_ERROR_NONE, saved_errno = last ? errno_of(reason) : 0;
-    enum err_code code = code_of(git_code, class);
+    int saved_errno = take_errno(reason);
+    enum err_code code = code_of(git_code, last ? last->klass : GIT_ERROR_NONE);
     if (saved_errno != 0 && (code == ERR_INTERNAL || code == ERR_INVALID_REQUEST))
         code = saved_errno == EDQUOT || saved_errno == EFBIG ? ERR_NO_SPACE : err_from_errno(saved_errno);
     else if (is_of_a_change(reason) && (code == ERR_INTERNAL || code == ERR_INVALID_REQUEST))
         code = ERR_BUSY;
-    err_set(err, code, "%s: %s", what, reason);
-    err->saved_errno = saved_errno;
-    return -1;
+    return saved_errno != 0 ? err_set_errno(err, code, saved_errno, "%s: %s", what, reason)
+                            : err_set(err, code, "%s: %s", what, reason);
 }
 
 int git_conflicts(struct git_call *call, git_index *index, struct err *err)
@@ -191,13 +196,12 @@ int git_conflicts(struct git_call *call, git_index *index, struct err *err)
     git_index_conflict_iterator_free(iterator);
     json_out_names(&list, "conflicts", &names);
     buf_deinit(&names);
-    const char *have = count == 1 ? "1 file has conflicts" : NULL;
-    char many[48];
-    snprintf(many, sizeof many, "%zu files have conflicts", count);
+    const char *them = count == 1 ? "it" : "them";
+    char files[48];
+    snprintf(files, sizeof files, count == 1 ? "%zu file has conflicts" : "%zu files have conflicts", count);
     if (list.failed) {
         buf_reset(&call->extra);
-        return err_set(err, ERR_MERGE_CONFLICT, "%s, too many to list", many);
+        return err_set(err, ERR_MERGE_CONFLICT, "%s, too many to list", files);
     }
-    return err_set(err, ERR_MERGE_CONFLICT, "%s: mend %s, add %s and commit, or give the merge up", have ? have : many,
-                   count == 1 ? "it" : "them", count == 1 ? "it" : "them");
+    return err_set(err, ERR_MERGE_CONFLICT, "%s: mend %s, add %s and commit, or give the merge up", files, them, them);
 }

@@ -16,8 +16,60 @@ static void full_dst(const char *dst, char out[NAME_SIZE])
     snprintf(out, NAME_SIZE, "%s%s", prefix, dst);
 }
 
+/* Looks at one refspec; anything but 0 ends the walk. */
+typedef int (*refspec_fn)(const git_refspec *spec, void *ctx, struct err *err);
+
+/* Those that are given, else those of the configuration. */
+static int for_refspecs(struct git_net *net, const git_strarray *given, refspec_fn look, void *ctx, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < given->count; i++) {
+        git_refspec *spec;
+        if (git_refspec_parse(&spec, given->strings[i], 1) != 0)
+            return err_set(err, ERR_INVALID_REQUEST, "no valid refspec: %.150s", given->strings[i]);
+        rc = look(spec, ctx, err);
+        git_refspec_free(spec);
+    }
+    for (size_t i = 0; rc == 0 && given->count == 0 && i < git_remote_refspec_count(net->remote); i++) {
+        const git_refspec *spec = git_remote_get_refspec(net->remote, i);
+        if (git_refspec_direction(spec) == GIT_DIRECTION_FETCH)
+            rc = look(spec, ctx, err);
+    }
+    return rc;
+}
+
+/* ctx: the branch that is checked out; NULL: none is. */
+static int check_refspec(const git_refspec *spec, void *ctx, struct err *err)
+{
+    const char *head = ctx, *dst = git_refspec_dst(spec);
+    if (!head || !dst || !*dst)
+        return 0;
+    char name[NAME_SIZE];
+    full_dst(dst, name);
+    if (strcmp(name, head) != 0 && !git_refspec_dst_matches(spec, head))
+        return 0;
+    return err_set(err, ERR_INVALID_REQUEST, "the refspec would change the branch that is checked out: %.150s",
+                   git_refspec_string(spec));
+}
+
+/* The branch that is checked out stays as the working tree shows it, as git has it too. */
+static int check_refspecs(struct git_net *net, const git_strarray *refspecs, struct err *err)
+{
+    git_reference *head = NULL;
+    git_repository *repo = net->call->repo;
+    const char *name = NULL;
+    if (!git_repository_is_bare(repo) && git_reference_lookup(&head, repo, "HEAD") == 0 &&
+        git_reference_type(head) == GIT_REFERENCE_SYMBOLIC)
+        name = git_reference_symbolic_target(head);
+    int rc = for_refspecs(net, refspecs, check_refspec, (void *)name, err);
+    git_reference_free(head);
+    return rc == 0 ? 0 : err_field(err, refspecs->count > 0 ? "refspecs" : "remote");
+}
+
 int git_fetch_run(struct git_net *net, const git_strarray *refspecs, git_fetch_prune_t prune, struct err *err)
 {
+    if (check_refspecs(net, refspecs, err) != 0)
+        return -1;
     git_fetch_options options;
     git_fetch_options_init(&options, GIT_FETCH_OPTIONS_VERSION);
     options.prune = prune;
@@ -29,6 +81,8 @@ int git_fetch_run(struct git_net *net, const git_strarray *refspecs, git_fetch_p
 
 struct refused {
     struct git_net *net;
+    const git_remote_head **heads; /* what the remote has */
+    size_t count;
     struct json_out out;
     char first[NAME_SIZE];
 };
@@ -50,59 +104,53 @@ static void look_at(struct refused *refused, const git_remote_head *head, const 
 }
 
 /* What the left side of a refspec without a pattern names, in the order in which libgit2 looks. */
-static const git_remote_head *head_named(const git_remote_head **heads, size_t count, const char *src)
+static const git_remote_head *head_named(const struct refused *refused, const char *src)
 {
     static const char *const prefixes[] = {"", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/"};
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
         size_t len = strlen(prefixes[i]);
-        for (size_t k = 0; k < count; k++)
-            if (strncmp(heads[k]->name, prefixes[i], len) == 0 && strcmp(heads[k]->name + len, src) == 0)
-                return heads[k];
+        for (size_t k = 0; k < refused->count; k++) {
+            const char *name = refused->heads[k]->name;
+            if (strncmp(name, prefixes[i], len) == 0 && strcmp(name + len, src) == 0)
+                return refused->heads[k];
+        }
     }
     return NULL;
 }
 
-static void look_at_spec(struct refused *refused, const git_refspec *spec, const git_remote_head **heads, size_t count)
+static int look_at_refspec(const git_refspec *spec, void *ctx, struct err *err)
 {
+    (void)err;
+    struct refused *refused = ctx;
     const char *src = git_refspec_src(spec), *dst = git_refspec_dst(spec);
     if (git_refspec_force(spec) || !src || !dst || !*dst)
-        return;
+        return 0;
     if (!strchr(src, '*')) {
         char name[NAME_SIZE];
-        const git_remote_head *head = head_named(heads, count, src);
+        const git_remote_head *head = head_named(refused, src);
         full_dst(dst, name);
         if (head)
             look_at(refused, head, name);
-        return;
+        return 0;
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < refused->count; i++) {
+        const git_remote_head *head = refused->heads[i];
         git_buf name = GIT_BUF_INIT;
-        if (git_refspec_src_matches(spec, heads[i]->name) && git_refspec_transform(&name, spec, heads[i]->name) == 0)
-            look_at(refused, heads[i], name.ptr);
+        if (git_refspec_src_matches(spec, head->name) && git_refspec_transform(&name, spec, head->name) == 0)
+            look_at(refused, head, name.ptr);
         git_buf_dispose(&name);
     }
+    return 0;
 }
 
 int git_fetch_check(struct git_net *net, const git_strarray *refspecs, struct err *err)
 {
     struct refused refused = {.net = net, .out = {.buf = &net->call->extra, .comma = net->call->extra.len > 0}};
-    const git_remote_head **heads;
-    size_t count;
-    int rc = git_remote_ls(&heads, &count, net->remote);
+    int rc = git_remote_ls(&refused.heads, &refused.count, net->remote);
     if (rc != 0)
         return git_net_fail(net, rc, "cannot list what the remote has", err);
-    for (size_t i = 0; i < refspecs->count; i++) {
-        git_refspec *spec;
-        if (git_refspec_parse(&spec, refspecs->strings[i], 1) != 0)
-            continue; /* fetching would have failed */
-        look_at_spec(&refused, spec, heads, count);
-        git_refspec_free(spec);
-    }
-    for (size_t i = 0; refspecs->count == 0 && i < git_remote_refspec_count(net->remote); i++) {
-        const git_refspec *spec = git_remote_get_refspec(net->remote, i);
-        if (git_refspec_direction(spec) == GIT_DIRECTION_FETCH)
-            look_at_spec(&refused, spec, heads, count);
-    }
+    if (for_refspecs(net, refspecs, look_at_refspec, &refused, err) != 0)
+        return -1;
     if (!refused.first[0])
         return 0;
     json_out_close(&refused.out, ']');
@@ -112,37 +160,6 @@ int git_fetch_check(struct git_net *net, const git_strarray *refspecs, struct er
                    refused.first);
 }
 
-/* The branch that is checked out stays as the working tree shows it, as git has it too. */
-static int check_refspec(struct git_call *call, const char *text, const char *head, struct err *err)
-{
-    git_refspec *spec;
-    if (git_refspec_parse(&spec, text, 1) != 0)
-        return err_set(err, ERR_INVALID_REQUEST, "no valid refspec: %.150s", text);
-    const char *dst = git_refspec_dst(spec);
-    char name[NAME_SIZE] = "";
-    if (dst && *dst)
-        full_dst(dst, name);
-    bool hits = head && name[0] && (strcmp(name, head) == 0 || git_refspec_dst_matches(spec, head));
-    git_refspec_free(spec);
-    if (hits && !git_repository_is_bare(call->repo))
-        return err_set(err, ERR_INVALID_REQUEST, "the refspec would change the branch that is checked out: %.150s",
-                       text);
-    return 0;
-}
-
-static int check_refspecs(struct git_call *call, const git_strarray *refspecs, struct err *err)
-{
-    git_reference *head = NULL;
-    const char *name = NULL;
-    if (git_reference_lookup(&head, call->repo, "HEAD") == 0 && git_reference_type(head) == GIT_REFERENCE_SYMBOLIC)
-        name = git_reference_symbolic_target(head);
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < refspecs->count; i++)
-        rc = check_refspec(call, refspecs->strings[i], name, err);
-    git_reference_free(head);
-    return rc == 0 ? 0 : err_field(err, "refspecs");
-}
-
 int git_fetch_operation(struct git_call *call, struct err *err)
 {
     struct git_net net;
@@ -150,9 +167,7 @@ int git_fetch_operation(struct git_call *call, struct err *err)
     const char *name = git_param_text(call, "remote");
     if (git_net_strings(call, "refspecs", &refspecs, err) != 0)
         return -1;
-    int rc = check_refspecs(call, &refspecs, err);
-    if (rc == 0)
-        rc = git_net_open(&net, call, name ? name : "origin", false, err);
+    int rc = git_net_open(&net, call, name ? name : "origin", false, err);
     if (rc == 0) {
         size_t begin = call->result.buf->len;
         net.lists = true;

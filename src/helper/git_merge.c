@@ -1,12 +1,8 @@
-/* merge: fast-forward, a commit with two parents, or conflicts that wait in the working tree; and giving one up. */
-#include "helper/git_refs.h"
+/* merge: fast-forward, or a commit with two parents; where there are conflicts, see git_merge_conflicts.c. */
+#include "helper/git_merge.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int git_merge_settled(struct git_call *call, struct err *err)
 {
@@ -21,13 +17,13 @@ int git_merge_settled(struct git_call *call, struct err *err)
     return rc;
 }
 
-/* The two sides. */
-struct sides {
-    git_commit *ours, *theirs;
-    const char *ref; /* what the client called theirs */
-};
+const char *git_merge_message(const struct git_call *call)
+{
+    const char *message = git_param_text(call, "message");
+    return message && message[strspn(message, " \t\r\n\f\v")] ? message : NULL;
+}
 
-static void write_result(struct git_call *call, const char *kind, const git_oid *oid)
+void git_merge_write(struct git_call *call, const char *kind, const git_oid *oid)
 {
     json_out_text(&call->result, "kind", kind);
     git_out_oid(&call->result, "sha", oid);
@@ -82,44 +78,21 @@ static int move_head(struct git_call *call, const git_commit *to, const char *re
     return rc;
 }
 
-static int checkout_safely(struct git_call *call, const git_object *to, struct err *err)
+static int fast_forward(struct git_call *call, const struct git_merge_sides *sides, struct err *err)
 {
-    struct git_overwrite overwrite;
-    git_checkout_options options;
-    git_checkout_options_init(&options, GIT_CHECKOUT_OPTIONS_VERSION);
-    git_overwrite_init(&overwrite, call, GIT_CHECKOUT_SAFE, &options);
-    int rc = git_checkout_tree(call->repo, to, &options);
+    git_tree *tree;
+    int rc = git_commit_tree(&tree, sides->theirs);
     if (rc != 0)
-        git_overwrite_fail(&overwrite, rc, "cannot merge", err);
-    git_overwrite_deinit(&overwrite);
-    return rc == 0 ? 0 : -1;
-}
-
-static int fast_forward(struct git_call *call, const struct sides *sides, struct err *err)
-{
-    if (checkout_safely(call, (const git_object *)sides->theirs, err) != 0)
+        return git_fail(err, rc, "cannot read a tree");
+    rc = git_overwrite_safely(call, tree, "cannot merge", err);
+    git_tree_free(tree);
+    if (rc != 0)
         return -1;
-    int rc = move_head(call, sides->theirs, sides->ref);
+    rc = move_head(call, sides->theirs, sides->ref);
     if (rc != 0)
         return git_fail(err, rc, "cannot move the branch");
-    write_result(call, "fast_forward", git_commit_id(sides->theirs));
+    git_merge_write(call, "fast_forward", git_commit_id(sides->theirs));
     return 0;
-}
-
-/* All files of a diff are in the way. */
-static int refuse_files(struct git_call *call, git_diff *diff, struct err *err)
-{
-    struct git_overwrite overwrite;
-    git_checkout_options unused;
-    git_checkout_options_init(&unused, GIT_CHECKOUT_OPTIONS_VERSION);
-    git_overwrite_init(&overwrite, call, GIT_CHECKOUT_NONE, &unused);
-    for (size_t i = 0; i < git_diff_num_deltas(diff); i++) {
-        const git_diff_delta *delta = git_diff_get_delta(diff, i);
-        git_overwrite_add(&overwrite, delta->new_file.path ? delta->new_file.path : delta->old_file.path);
-    }
-    git_overwrite_fail(&overwrite, GIT_ECONFLICT, "cannot merge", err);
-    git_overwrite_deinit(&overwrite);
-    return -1;
 }
 
 /* As git: what is staged would become part of the merge unseen. */
@@ -129,130 +102,20 @@ static int check_nothing_staged(struct git_call *call, git_tree *head, struct er
     int rc = git_diff_tree_to_index(&staged, call->repo, head, NULL, NULL);
     if (rc != 0)
         return git_fail(err, rc, "cannot compare with the index");
-    rc = git_diff_num_deltas(staged) > 0 ? refuse_files(call, staged, err) : 0;
+    rc = git_diff_num_deltas(staged) > 0 ? git_merge_refuse(call, staged, err) : 0;
     git_diff_free(staged);
     return rc;
 }
 
-/* The paths that an index changes against a tree, with memory of the diff. NULL: out of memory. */
-static char **changed_paths(git_diff *diff, git_strarray *out)
-{
-    size_t count = git_diff_num_deltas(diff);
-    char **paths = calloc(count + 1, sizeof *paths);
-    for (size_t i = 0; paths && i < count; i++) {
-        const git_diff_delta *delta = git_diff_get_delta(diff, i);
-        paths[i] = (char *)(delta->new_file.path ? delta->new_file.path : delta->old_file.path);
-    }
-    *out = (git_strarray){paths, count};
-    return paths;
-}
-
-/* libgit2 refuses to merge into files with local changes, but does not say which. */
-static int check_clean_below(struct git_call *call, git_tree *head, git_index *merged, struct err *err)
-{
-    git_diff *changes = NULL, *dirty = NULL;
-    git_diff_options options;
-    git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
-    int rc = git_diff_tree_to_index(&changes, call->repo, head, merged, NULL);
-    if (rc == 0 && !changed_paths(changes, &options.pathspec))
-        rc = err_set(err, ERR_INTERNAL, "out of memory");
-    else if (rc != 0)
-        git_fail(err, rc, "cannot compare with the merge");
-    options.flags = GIT_DIFF_DISABLE_PATHSPEC_MATCH | GIT_DIFF_INCLUDE_UNTRACKED | GIT_DIFF_RECURSE_UNTRACKED_DIRS;
-    options.ignore_submodules = GIT_SUBMODULE_IGNORE_ALL;
-    if (rc == 0 && options.pathspec.count > 0) {
-        rc = git_diff_index_to_workdir(&dirty, call->repo, NULL, &options);
-        if (rc != 0)
-            git_fail(err, rc, "cannot compare with the working tree");
-        else if (git_diff_num_deltas(dirty) > 0)
-            rc = refuse_files(call, dirty, err);
-    }
-    free(options.pathspec.strings);
-    git_diff_free(dirty);
-    git_diff_free(changes);
-    return rc == 0 ? 0 : -1;
-}
-
-/* The files with conflicts are written without asking the guard of checkouts. */
-static int check_guards_below(struct git_call *call, git_index *merged, struct err *err)
-{
-    for (size_t i = 0, count = git_index_entrycount(merged); i < count; i++) {
-        const git_index_entry *entry = git_index_get_byindex(merged, i);
-        if (git_index_entry_is_conflict(entry) && git_is_guarded(call, entry->path))
-            return git_refuse_guarded(entry->path, err);
-    }
-    return 0;
-}
-
-/* What the conflict markers call theirs is what the client called it. */
-static int annotate(struct git_call *call, const struct sides *sides, git_annotated_commit **out)
-{
-    git_reference *ref = NULL;
-    int rc = git_reference_dwim(&ref, call->repo, sides->ref);
-    if (rc == 0)
-        rc = git_annotated_commit_from_ref(out, call->repo, ref);
-    git_reference_free(ref);
-    return rc == 0 ? 0 : git_annotated_commit_lookup(out, call->repo, git_commit_id(sides->theirs));
-}
-
-/* The message that the client gave is the one of the commit that will end the merge. git_merge has just made the file,
- * so it is no link. */
-static int keep_message(struct git_call *call, struct err *err)
-{
-    char path[PATH_MAX];
-    const char *message = git_param_text(call, "message");
-    if (!message)
-        return 0;
-    int len = snprintf(path, sizeof path, "%sMERGE_MSG", git_repository_path(call->repo));
-    int fd = len < (int)sizeof path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666) : -1;
-    size_t size = strlen(message);
-    bool kept = fd >= 0 && write(fd, message, size) == (ssize_t)size && write(fd, "\n", 1) == 1;
-    int reason = errno;
-    if (fd >= 0)
-        close(fd);
-    return kept ? 0 : err_set_errno(err, err_from_errno(reason), reason, "cannot keep the message of the merge");
-}
-
-/* Leaves the conflicts in the index and in the files, for people to mend. */
-static int leave_merging(struct git_call *call, const struct sides *sides, git_tree *head, git_index *merged,
-                         struct err *err)
-{
-    git_annotated_commit *theirs;
-    if (check_guards_below(call, merged, err) != 0 || check_clean_below(call, head, merged, err) != 0)
-        return -1;
-    int rc = annotate(call, sides, &theirs);
-    if (rc != 0)
-        return git_fail(err, rc, "cannot merge");
-    struct git_overwrite overwrite;
-    git_merge_options merge;
-    git_merge_options_init(&merge, GIT_MERGE_OPTIONS_VERSION);
-    git_checkout_options checkout;
-    git_checkout_options_init(&checkout, GIT_CHECKOUT_OPTIONS_VERSION);
-    git_overwrite_init(&overwrite, call, GIT_CHECKOUT_SAFE | GIT_CHECKOUT_ALLOW_CONFLICTS, &checkout);
-    rc = git_merge(call->repo, (const git_annotated_commit **)&theirs, 1, &merge, &checkout);
-    if (rc != 0)
-        git_overwrite_fail(&overwrite, rc, "cannot merge", err);
-    git_overwrite_deinit(&overwrite);
-    git_annotated_commit_free(theirs);
-    if (rc != 0 || keep_message(call, err) != 0)
-        return -1;
-    git_index *index;
-    rc = git_repository_index(&index, call->repo);
-    if (rc != 0)
-        return git_fail(err, rc, "cannot read the index");
-    git_conflicts(call, index, err);
-    git_index_free(index);
-    return -1;
-}
-
-static int commit_merge(struct git_call *call, const struct sides *sides, const git_tree *tree, struct err *err)
+static int commit_merge(struct git_call *call, const struct git_merge_sides *sides, const git_tree *tree,
+                        struct err *err)
 {
     git_signature *author;
     git_oid oid;
     char composed[1024];
-    const char *message = git_param_text(call, "message");
+    const char *message = git_merge_message(call);
     const git_commit *parents[] = {sides->ours, sides->theirs};
-    if (!message || !message[0]) {
+    if (!message) {
         default_message(call->repo, sides->ref, composed, sizeof composed);
         message = composed;
     }
@@ -266,11 +129,11 @@ static int commit_merge(struct git_call *call, const struct sides *sides, const 
     git_signature_free(author);
     if (rc != 0)
         return git_fail(err, rc, "cannot make the merge commit");
-    write_result(call, "merge", &oid);
+    git_merge_write(call, "merge", &oid);
     return 0;
 }
 
-static int merge_index(struct git_call *call, const struct sides *sides, git_tree *head, git_index *merged,
+static int merge_index(struct git_call *call, const struct git_merge_sides *sides, git_tree *head, git_index *merged,
                        struct err *err)
 {
     git_tree *tree;
@@ -278,20 +141,20 @@ static int merge_index(struct git_call *call, const struct sides *sides, git_tre
     if (check_nothing_staged(call, head, err) != 0)
         return -1;
     if (git_index_has_conflicts(merged))
-        return leave_merging(call, sides, head, merged, err);
+        return git_merge_leave(call, sides, head, merged, err);
     int rc = git_index_write_tree_to(&oid, merged, call->repo);
     if (rc == 0)
         rc = git_tree_lookup(&tree, call->repo, &oid);
     if (rc != 0)
         return git_fail(err, rc, "cannot write the merged tree");
-    rc = checkout_safely(call, (const git_object *)tree, err);
+    rc = git_overwrite_safely(call, tree, "cannot merge", err);
     if (rc == 0)
         rc = commit_merge(call, sides, tree, err);
     git_tree_free(tree);
     return rc;
 }
 
-static int merge_commits(struct git_call *call, const struct sides *sides, struct err *err)
+static int merge_commits(struct git_call *call, const struct git_merge_sides *sides, struct err *err)
 {
     git_merge_options options;
     git_merge_options_init(&options, GIT_MERGE_OPTIONS_VERSION);
@@ -319,7 +182,7 @@ static int merge_commits(struct git_call *call, const struct sides *sides, struc
     return rc;
 }
 
-static int merge(struct git_call *call, struct sides *sides, struct err *err)
+static int merge(struct git_call *call, struct git_merge_sides *sides, struct err *err)
 {
     git_annotated_commit *theirs;
     git_merge_analysis_t analysis;
@@ -336,7 +199,7 @@ static int merge(struct git_call *call, struct sides *sides, struct err *err)
         rc = git_reference_name_to_id(&head, call->repo, "HEAD");
         if (rc != 0)
             return git_fail(err, rc, "cannot read HEAD");
-        write_result(call, "up_to_date", &head);
+        git_merge_write(call, "up_to_date", &head);
         return 0;
     }
     if ((analysis & GIT_MERGE_ANALYSIS_UNBORN) ||
@@ -353,48 +216,15 @@ static int merge(struct git_call *call, struct sides *sides, struct err *err)
 
 int git_merge_into_head(struct git_call *call, git_commit *theirs, const char *name, struct err *err)
 {
-    struct sides sides = {.theirs = theirs, .ref = name};
+    struct git_merge_sides sides = {.theirs = theirs, .ref = name};
     return git_merge_settled(call, err) != 0 ? -1 : merge(call, &sides, err);
-}
-
-/* As `git reset --merge`: what the merge changed is as HEAD has it; other local changes stay. */
-static int abort_merge(struct git_call *call, struct err *err)
-{
-    git_commit *head;
-    git_tree *tree = NULL;
-    git_diff *changes = NULL;
-    git_strarray paths = {0};
-    if (git_repository_state(call->repo) != GIT_REPOSITORY_STATE_MERGE) {
-        err_set(err, ERR_INVALID_REQUEST, "there is no merge to give up");
-        return err_field(err, "abort");
-    }
-    if (git_resolve_commit(call, "ref", NULL, &head, err) != 0)
-        return -1;
-    int rc = git_commit_tree(&tree, head);
-    if (rc == 0)
-        rc = git_diff_tree_to_index(&changes, call->repo, tree, NULL, NULL);
-    if (rc != 0)
-        git_fail(err, rc, "cannot compare with the index");
-    else if (!changed_paths(changes, &paths))
-        rc = err_set(err, ERR_INTERNAL, "out of memory");
-    if (rc == 0 && paths.count > 0)
-        rc = git_overwrite_force(call, tree, &paths, err);
-    if (rc == 0 && (rc = git_repository_state_cleanup(call->repo)) != 0)
-        git_fail(err, rc, "cannot end the merge");
-    if (rc == 0)
-        write_result(call, "aborted", git_commit_id(head));
-    free(paths.strings);
-    git_diff_free(changes);
-    git_tree_free(tree);
-    git_commit_free(head);
-    return rc == 0 ? 0 : -1;
 }
 
 int git_merge_operation(struct git_call *call, struct err *err)
 {
     if (git_param_bool(call, "abort", false))
-        return abort_merge(call, err);
-    struct sides sides = {.ref = git_branch_param(call, "ref", err)};
+        return git_merge_abort(call, err);
+    struct git_merge_sides sides = {.ref = git_branch_param(call, "ref", err)};
     if (!sides.ref || git_merge_settled(call, err) != 0 ||
         git_resolve_commit(call, "ref", sides.ref, &sides.theirs, err) != 0)
         return -1;

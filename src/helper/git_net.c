@@ -211,33 +211,6 @@ void git_net_deinit(struct git_net *net)
     net->remote = NULL;
 }
 
-/* Mbed TLS 2 looks for the host among the DNS names of a certificate, and leaves its addresses alone. */
-static bool is_address(const char *host)
-{
-    return strchr(host, ':') || host[strspn(host, "0123456789.")] == '\0';
-}
-
-int git_net_fail(struct git_net *net, int git_code, const char *what, struct err *err)
-{
-    int class = git_error_last() ? git_error_last()->klass : GIT_ERROR_NONE;
-    git_fail(err, git_code, what);
-    /* What libgit2 reads from a stream that is cut off is no fault of the client's repository. */
-    if (err->code == ERR_INVALID_REQUEST && git_code == GIT_ERROR &&
-        (class == GIT_ERROR_INDEXER || class == GIT_ERROR_FETCHHEAD || class == GIT_ERROR_ZLIB))
-        err->code = ERR_GIT_NETWORK;
-    if (err->code == ERR_GIT_NETWORK && strstr(err->text, "http status code: 404"))
-        return err_set(err, ERR_REPOSITORY_NOT_FOUND,
-                       "the server knows no such repository, or shows it with credentials only");
-    for (char *at = err->text; (at = strchr(at, '\n'));) /* all that is wrong with a certificate, each on a line */
-        *at = ';';
-    size_t len = strlen(err->text);
-    if (git_code == GIT_ECERTIFICATE && is_address(net->host))
-        snprintf(err->text + len, sizeof(err->text) - len, " (addresses count only where they stand as a DNS name)");
-    else if (err->code == ERR_GIT_NETWORK && net->said[0])
-        snprintf(err->text + len, sizeof(err->text) - len, " (the server says: %.80s)", net->said);
-    return -1;
-}
-
 int git_net_strings(const struct git_call *call, const char *name, git_strarray *out, struct err *err)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(call->params, name), *item;

@@ -31,7 +31,7 @@ void git_net_deinit(struct git_net *net);
 
 /* payload is the net. */
 void git_net_callbacks(struct git_net *net, git_remote_callbacks *callbacks);
-/* git_fail, but for what the network and the remote are to blame for. Always -1. */
+/* git_fail, but for what the network, the remote and its certificate are to blame for; git_net_fail.c. Always -1. */
 int git_net_fail(struct git_net *net, int git_code, const char *what, struct err *err);
 
 /* A member of params that is an array of strings, as libgit2 wants it: free(out->strings). */
@@ -48,17 +48,14 @@ int git_fetch_operation(struct git_call *call, struct err *err) ABX_MUST_USE;
 int git_pull_operation(struct git_call *call, struct err *err) ABX_MUST_USE;
 int git_push_operation(struct git_call *call, struct err *err) ABX_MUST_USE;
 
-/* git_fetch.c: connects and brings what refspecs name (none: those of the configuration). While net->lists, what
- * changed is written. The heads of the remote (git_remote_ls) stay to be asked for. */
+/* git_fetch.c: connects and brings what refspecs name (none: those of the configuration), unless one of them would
+ * change the branch that is checked out: ERR_INVALID_REQUEST. While net->lists, what changed is written. The heads of
+ * the remote (git_remote_ls) stay to be asked for. */
 int git_fetch_run(struct git_net *net, const git_strarray *refspecs, git_fetch_prune_t prune,
                   struct err *err) ABX_MUST_USE;
 /* Afterwards, while the remote is still there: ERR_NON_FAST_FORWARD, with "refused":[{ref, reason}] in the call's
  * extra, where a refspec without + would have moved a reference to what does not follow it; libgit2 leaves those in
  * silence. */
 int git_fetch_check(struct git_net *net, const git_strarray *refspecs, struct err *err) ABX_MUST_USE;
-
-/* --- git_clone_move.c: all entries of the directory `from`, which stands in `to` and is alone there, to `to`; the one
- * that makes it a repository comes last. ERR_ALREADY_EXISTS where there is something else. Nothing is moved then. */
-int git_clone_move_up(const struct confine *confine, const char *from, const char *to, struct err *err) ABX_MUST_USE;
 
 #endif

@@ -3,31 +3,17 @@
 #include "helper/git_origins.h"
 
 #include "helper/git_history.h"
+#include "helper/git_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Lines in sequence: where they are in a suspect's file, and where in the file that was asked for; both 0-based. */
-struct range {
-    size_t at, final, count;
-};
-struct ranges {
-    struct range *items; /* by `at` */
-    size_t count, cap;
-};
 
 /* A version of the file that may have written lines. */
 struct suspect {
     git_commit *commit;
     char *path;
     git_oid blob;
-    struct ranges ranges;
-};
-
-/* Lines [at, at+count) of the newer file are new; those after them were `shift` lines further down in the older one. */
-struct change {
-    size_t at, count;
-    int64_t shift;
+    struct git_lines lines;
 };
 
 struct search {
@@ -35,41 +21,12 @@ struct search {
     struct git_origins *origins;
     struct suspect **open;
     size_t open_count, open_cap;
-    struct change *changes;
-    size_t change_count, change_cap;
+    struct git_line_changes changes;
 };
-
-/* Makes room for one more item. */
-static int grow(void **items, size_t count, size_t *cap, size_t item_size)
-{
-    if (count < *cap)
-        return 0;
-    size_t wanted = *cap ? *cap * 2 : 16;
-    void *grown = realloc(*items, wanted * item_size);
-    if (!grown)
-        return -1;
-    *items = grown;
-    *cap = wanted;
-    return 0;
-}
 
 static int no_memory(struct err *err)
 {
     return err_set(err, ERR_INTERNAL, "out of memory");
-}
-
-/* Joins what follows without a gap. */
-static int add_range(struct ranges *ranges, struct range range)
-{
-    struct range *last = ranges->count > 0 ? &ranges->items[ranges->count - 1] : NULL;
-    if (last && last->at + last->count == range.at && last->final + last->count == range.final) {
-        last->count += range.count;
-        return 0;
-    }
-    if (grow((void **)&ranges->items, ranges->count, &ranges->cap, sizeof *ranges->items) != 0)
-        return -1;
-    ranges->items[ranges->count++] = range;
-    return 0;
 }
 
 static void suspect_free(struct suspect *suspect)
@@ -78,7 +35,7 @@ static void suspect_free(struct suspect *suspect)
         return;
     git_commit_free(suspect->commit);
     free(suspect->path);
-    free(suspect->ranges.items);
+    free(suspect->lines.items);
     free(suspect);
 }
 
@@ -97,30 +54,11 @@ static struct suspect *suspect_new(git_commit *commit, const char *path, const g
     return suspect;
 }
 
-/* Two lists, each in order, to one; more is empty afterwards. */
-static int merge_ranges(struct ranges *into, struct ranges *more)
-{
-    struct ranges merged = {0};
-    size_t i = 0, j = 0;
-    while (i < into->count || j < more->count) {
-        bool first = j == more->count || (i < into->count && into->items[i].at <= more->items[j].at);
-        if (add_range(&merged, first ? into->items[i++] : more->items[j++]) != 0) {
-            free(merged.items);
-            return -1;
-        }
-    }
-    free(into->items);
-    free(more->items);
-    *into = merged;
-    *more = (struct ranges){0};
-    return 0;
-}
-
 /* Takes the suspect: among those that are open, into one that is the same, or nowhere if it has no lines. */
 static int open_suspect(struct search *search, struct suspect *suspect, struct err *err)
 {
     int rc = 0;
-    if (suspect->ranges.count == 0) {
+    if (suspect->lines.count == 0) {
         suspect_free(suspect);
         return 0;
     }
@@ -129,11 +67,11 @@ static int open_suspect(struct search *search, struct suspect *suspect, struct e
         if (!git_oid_equal(git_commit_id(other->commit), git_commit_id(suspect->commit)) ||
             strcmp(other->path, suspect->path) != 0)
             continue;
-        rc = merge_ranges(&other->ranges, &suspect->ranges);
+        rc = git_lines_merge(&other->lines, &suspect->lines);
         suspect_free(suspect);
         return rc == 0 ? 0 : no_memory(err);
     }
-    if (grow((void **)&search->open, search->open_count, &search->open_cap, sizeof(struct suspect *)) != 0) {
+    if (git_lines_grow((void **)&search->open, search->open_count, &search->open_cap, sizeof(struct suspect *)) != 0) {
         suspect_free(suspect);
         return no_memory(err);
     }
@@ -160,16 +98,9 @@ static int on_hunk(const git_diff_delta *delta, const git_diff_hunk *hunk, void 
     struct search *search = ctx;
     if (git_call_late(search->call))
         return git_stop(NULL);
-    if (grow((void **)&search->changes, search->change_count, &search->change_cap, sizeof *search->changes) != 0)
-        return -1;
-    int64_t shift = search->change_count > 0 ? search->changes[search->change_count - 1].shift : 0;
-    search->changes[search->change_count++] = (struct change){
-        /* A hunk without new lines names the line before it. */
-        .at = (size_t)hunk->new_start - (hunk->new_lines > 0 ? 1 : 0),
-        .count = (size_t)hunk->new_lines,
-        .shift = shift + hunk->old_lines - hunk->new_lines,
-    };
-    return 0;
+    /* A hunk without new lines names the line before it. */
+    size_t at = (size_t)hunk->new_start - (hunk->new_lines > 0 ? 1 : 0);
+    return git_lines_change(&search->changes, at, (size_t)hunk->new_lines, (size_t)hunk->old_lines);
 }
 
 static int compare(struct search *search, const git_oid *older, const git_oid *newer, struct err *err)
@@ -179,7 +110,7 @@ static int compare(struct search *search, const git_oid *older, const git_oid *n
     git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
     options.flags = GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC;
     options.context_lines = 0;
-    search->change_count = 0;
+    search->changes.count = 0;
     int rc = git_blob_lookup(&old_blob, search->call->repo, older);
     if (rc == 0)
         rc = git_blob_lookup(&new_blob, search->call->repo, newer);
@@ -188,38 +119,6 @@ static int compare(struct search *search, const git_oid *older, const git_oid *n
     git_blob_free(old_blob);
     git_blob_free(new_blob);
     return rc == 0 ? 0 : git_fail(err, rc, "cannot compare two versions of the file");
-}
-
-/* Shares a suspect's lines out: what the changes made stays with it, all else is its parent's. */
-static int share(const struct search *search, struct ranges *lines, struct ranges *parent)
-{
-    struct ranges kept = {0};
-    size_t change = 0;
-    for (size_t i = 0; i < lines->count; i++) {
-        struct range left = lines->items[i];
-        while (left.count > 0) {
-            while (change < search->change_count &&
-                   search->changes[change].at + search->changes[change].count <= left.at)
-                change++;
-            const struct change *next = change < search->change_count ? &search->changes[change] : NULL;
-            bool changed = next && next->at <= left.at;
-            size_t end = !next ? left.at + left.count : changed ? next->at + next->count : next->at;
-            size_t count = end - left.at < left.count ? end - left.at : left.count;
-            struct range part = {.at = left.at, .final = left.final, .count = count};
-            if (!changed && change > 0)
-                part.at = (size_t)((int64_t)part.at + search->changes[change - 1].shift);
-            if (add_range(changed ? &kept : parent, part) != 0) {
-                free(kept.items);
-                return -1;
-            }
-            left.at += count;
-            left.final += count;
-            left.count -= count;
-        }
-    }
-    free(lines->items);
-    *lines = kept;
-    return 0;
 }
 
 /* The file in a parent: by its path. NULL with 0 where it is not there. */
@@ -283,12 +182,12 @@ static int find_renamed(struct search *search, const struct suspect *suspect, gi
 static int hand_to(struct search *search, struct suspect *suspect, struct suspect *parent, struct err *err)
 {
     if (git_oid_equal(&parent->blob, &suspect->blob)) {
-        parent->ranges = suspect->ranges;
-        suspect->ranges = (struct ranges){0};
+        parent->lines = suspect->lines;
+        suspect->lines = (struct git_lines){0};
     } else if (compare(search, &parent->blob, &suspect->blob, err) != 0) {
         suspect_free(parent);
         return -1;
-    } else if (share(search, &suspect->ranges, &parent->ranges) != 0) {
+    } else if (git_lines_share(&search->changes, &suspect->lines, &parent->lines) != 0) {
         suspect_free(parent);
         return no_memory(err);
     }
@@ -332,7 +231,7 @@ static int hand_to_parents(struct search *search, struct suspect *suspect, struc
         return no_memory(err);
     int rc = find_parents(search, suspect, parents, count, &same, err);
     for (unsigned i = 0; i < count; i++) {
-        bool asked = parents[i] && rc == 0 && (same == count || same == i) && suspect->ranges.count > 0;
+        bool asked = parents[i] && rc == 0 && (same == count || same == i) && suspect->lines.count > 0;
         if (asked)
             rc = hand_to(search, suspect, parents[i], err);
         else
@@ -346,12 +245,13 @@ static int hand_to_parents(struct search *search, struct suspect *suspect, struc
 static int convict(struct search *search, struct suspect *suspect, struct err *err)
 {
     struct git_origins *origins = search->origins;
-    if (suspect->ranges.count == 0)
+    if (suspect->lines.count == 0)
         return 0;
-    if (grow((void **)&origins->commits, origins->commit_count, &origins->commit_cap, sizeof(git_commit *)) != 0)
+    if (git_lines_grow((void **)&origins->commits, origins->commit_count, &origins->commit_cap, sizeof(git_commit *)) !=
+        0)
         return no_memory(err);
-    for (size_t i = 0; i < suspect->ranges.count; i++) {
-        const struct range *range = &suspect->ranges.items[i];
+    for (size_t i = 0; i < suspect->lines.count; i++) {
+        const struct git_line_range *range = &suspect->lines.items[i];
         for (size_t line = 0; line < range->count; line++)
             origins->of_line[range->final + line - (origins->first - 1)] = (uint32_t)origins->commit_count;
     }
@@ -382,9 +282,9 @@ int git_origins_find(struct git_call *call, git_commit *commit, const char *path
     struct search search = {.call = call, .origins = &origins};
     git_commit *own = NULL;
     struct suspect *start = git_commit_dup(&own, commit) == 0 ? suspect_new(own, path, git_blob_id(blob)) : NULL;
-    struct range all = {.at = first - 1, .final = first - 1, .count = count};
+    struct git_line_range all = {.at = first - 1, .final = first - 1, .count = count};
     int rc = 0;
-    if (!origins.of_line || !start || (count > 0 && add_range(&start->ranges, all) != 0)) {
+    if (!origins.of_line || !start || (count > 0 && git_lines_add(&start->lines, all) != 0)) {
         suspect_free(start);
         rc = no_memory(err);
     } else {
@@ -395,7 +295,7 @@ int git_origins_find(struct git_call *call, git_commit *commit, const char *path
     for (size_t i = 0; i < search.open_count; i++)
         suspect_free(search.open[i]);
     free(search.open);
-    free(search.changes);
+    free(search.changes.items);
     if (rc != 0)
         git_origins_free(&origins);
     else

@@ -167,7 +167,9 @@ static bool leads_out(const struct git_call *call, git_config *config, const cha
     int fd = -1, rc = git_config_get_path(&value, config, key);
     if (rc != 0)
         return rc != GIT_ENOTFOUND || is_set(config, key);
-    if (git_inspect_join(path, call->root, value.ptr, &err) == 0)
+    /* A relative one begins at the working tree; where there is none, wherever this process stands. */
+    bool is_known = value.ptr[0] == '/' || !git_repository_is_bare(call->repo);
+    if (is_known && git_inspect_join(path, call->root, value.ptr, &err) == 0)
         fd = confine_open(call->confine, path, strlen(path), O_PATH, &err);
     git_buf_dispose(&value);
     if (fd >= 0)

@@ -1,5 +1,6 @@
-/* Checkouts that keep local changes and tell which of them are in the way; for checkout, merge and stash. */
-#include "helper/git_refs.h"
+/* Checkouts that keep local changes and tell which of them are in the way; for checkout, merge and
+ * stash; and their opposite, for reset too. */
+#include "helper/git_overwrite.h"
 
 #include <string.h>
 
@@ -54,18 +55,30 @@ int git_overwrite_fail(struct git_overwrite *overwrite, int git_code, const char
                    overwrite->count, overwrite->count == 1 ? "" : "s");
 }
 
-/* The index as the tree; what is known about unchanged files stays. */
-static int read_into_index(git_repository *repo, git_tree *tree)
+int git_overwrite_safely(struct git_call *call, git_tree *tree, const char *what, struct err *err)
 {
-    git_index *index;
-    int rc = git_repository_index(&index, repo);
-    if (rc != 0)
-        return rc;
-    rc = git_index_read_tree(index, tree);
+    struct git_overwrite overwrite;
+    git_checkout_options options;
+    git_checkout_options_init(&options, GIT_CHECKOUT_OPTIONS_VERSION);
+    git_overwrite_init(&overwrite, call, GIT_CHECKOUT_SAFE, &options);
+    int rc = git_guard_tree(&overwrite.guard, tree, NULL, err);
+    if (rc == 0 && (rc = git_checkout_tree(call->repo, (const git_object *)tree, &options)) != 0)
+        git_overwrite_fail(&overwrite, rc, what, err);
+    git_overwrite_deinit(&overwrite);
+    return rc == 0 ? 0 : -1;
+}
+
+/* What is known about unchanged files stays. */
+int git_overwrite_index(struct git_call *call, git_tree *tree, struct err *err)
+{
+    git_index *index = NULL;
+    int rc = git_repository_index(&index, call->repo);
+    if (rc == 0)
+        rc = git_index_read_tree(index, tree);
     if (rc == 0)
         rc = git_index_write(index);
     git_index_free(index);
-    return rc;
+    return rc == 0 ? 0 : git_fail(err, rc, "cannot reset the index");
 }
 
 int git_overwrite_force(struct git_call *call, git_tree *tree, const git_strarray *paths, struct err *err)
@@ -74,13 +87,11 @@ int git_overwrite_force(struct git_call *call, git_tree *tree, const git_strarra
     git_checkout_options options;
     git_checkout_options_init(&options, GIT_CHECKOUT_OPTIONS_VERSION);
     options.checkout_strategy = GIT_CHECKOUT_FORCE | GIT_CHECKOUT_DISABLE_PATHSPEC_MATCH;
-    if (git_checkout_paths(&options, paths ? *paths : (git_strarray){NULL, 0}, err) != 0)
-        return -1;
     git_guard_checkout(&guard, call, &options);
+    if (git_guard_tree(&guard, tree, paths, err) != 0 ||
+        git_checkout_paths(&options, paths ? *paths : (git_strarray){NULL, 0}, err) != 0)
+        return -1;
     int rc = git_checkout_tree(call->repo, (const git_object *)tree, &options);
     git_checkout_paths_free(&options);
-    if (rc != 0)
-        return git_fail(err, rc, "cannot check out");
-    rc = read_into_index(call->repo, tree);
-    return rc == 0 ? 0 : git_fail(err, rc, "cannot reset the index");
+    return rc == 0 ? git_overwrite_index(call, tree, err) : git_fail(err, rc, "cannot check out");
 }

@@ -37,14 +37,17 @@ static void read_config(git_config *config, const char *branch, const char *what
         snprintf(out, size, "%s", value);
 }
 
+/* It becomes a refspec, and must be nothing else than a name then. */
 static int set_branch(struct pull *pull, const char *name, struct err *err)
 {
-    if (strlen(name) >= sizeof(pull->branch) - 16) {
-        err_set(err, ERR_INVALID_REQUEST, "the name is too long");
-        return err_field(err, "branch");
-    }
-    snprintf(pull->branch, sizeof(pull->branch), "%s%s", strncmp(name, "refs/", 5) == 0 ? "" : "refs/heads/", name);
-    return 0;
+    int valid = 0;
+    const char *prefix = strncmp(name, "refs/", 5) == 0 ? "" : "refs/heads/";
+    int len = snprintf(pull->branch, sizeof(pull->branch), "%s%s", prefix, name);
+    if (len > 0 && (size_t)len < sizeof(pull->branch) && git_reference_name_is_valid(&valid, pull->branch) == 0 &&
+        valid)
+        return 0;
+    err_set(err, ERR_INVALID_REQUEST, "not a name of a branch: %.150s", name);
+    return err_field(err, "branch");
 }
 
 /* What is given, else what the branch follows, else origin's branch of the same name. */

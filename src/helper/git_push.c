@@ -67,21 +67,21 @@ static int keep_pattern(struct push *push, const char *text, bool force, struct 
     return rc;
 }
 
-/* The full name of what a client calls main, v1 or HEAD. */
+/* The full name of what a client calls main, v1 or HEAD; "HEAD" while no branch is checked out. */
 static int full_name(git_repository *repo, const char *text, char *out, size_t size, struct err *err)
 {
-    git_reference *ref = NULL, *target = NULL;
-    int rc = git_reference_dwim(&ref, repo, text);
-    if (rc == 0 && strcmp(text, "HEAD") == 0 && git_reference_type(ref) == GIT_REFERENCE_SYMBOLIC &&
-        git_reference_lookup(&target, repo, git_reference_symbolic_target(ref)) == 0) {
-        git_reference_free(ref);
-        ref = target;
-    }
-    if (rc != 0)
+    git_reference *ref;
+    if (git_reference_dwim(&ref, repo, text) != 0)
         return err_set(err, ERR_REFERENCE_NOT_FOUND, "no branch or tag here: %.150s", text);
     snprintf(out, size, "%s", git_reference_name(ref));
     git_reference_free(ref);
     return 0;
+}
+
+static int no_branch(struct err *err)
+{
+    err_set(err, ERR_INVALID_REQUEST, "no branch is checked out: name what to push, and where to");
+    return err_field(err, "refspecs");
 }
 
 /* A short name on the remote is of the kind of what goes there. */
@@ -109,6 +109,8 @@ static int add_spec(struct push *push, const char *text, struct err *err)
         *colon = '\0';
     if (given[0] && full_name(push->net.call->repo, given, src, sizeof(src), err) != 0)
         return -1;
+    if (!colon && strncmp(src, "refs/", 5) != 0)
+        return no_branch(err);
     full_target(src, colon && colon[1] ? colon + 1 : src, dst, sizeof(dst));
     int valid = 0;
     if ((colon && colon[1] == '\0') || git_reference_name_is_valid(&valid, dst) != 0 || !valid)
@@ -125,12 +127,8 @@ static int add_current(struct push *push, struct err *err)
         return err_set(err, ERR_REFERENCE_NOT_FOUND, "there is no commit to push yet");
     if (rc != 0)
         return git_fail(err, rc, "cannot look at HEAD");
-    if (git_reference_is_branch(head)) {
-        rc = keep_spec(push, false, git_reference_name(head), git_reference_name(head), err);
-    } else {
-        rc = err_set(err, ERR_INVALID_REQUEST, "no branch is checked out: name what to push");
-        err_field(err, "refspecs");
-    }
+    rc = git_reference_is_branch(head) ? keep_spec(push, false, git_reference_name(head), git_reference_name(head), err)
+                                       : no_branch(err);
     git_reference_free(head);
     return rc;
 }
@@ -239,6 +237,22 @@ static int set_upstreams(struct push *push, struct err *err)
     return 0;
 }
 
+static int fail(struct push *push, int git_code, struct err *err)
+{
+    if (git_code == GIT_EBAREREPO) {
+        err_set(
+            err, ERR_INVALID_REQUEST,
+            "%.100s has a working tree, and pushes to a path go into bare repositories only: pull from there instead",
+            git_remote_url(push->net.remote));
+        return err_field(err, "remote");
+    }
+    git_net_fail(&push->net, git_code, "cannot push", err);
+    if (err->code == ERR_NON_FAST_FORWARD)
+        err_set(err, ERR_NON_FAST_FORWARD,
+                "the remote has commits that the branch has not: pull them first, or give force");
+    return -1;
+}
+
 static int run(struct push *push, struct err *err)
 {
     git_push_options options;
@@ -252,13 +266,8 @@ static int run(struct push *push, struct err *err)
     int rc = git_remote_push(push->net.remote, &specs, &options);
     if (was_refused(push))
         return tell_refused(push, err);
-    if (rc != 0) {
-        git_net_fail(&push->net, rc, "cannot push", err);
-        return err->code != ERR_NON_FAST_FORWARD
-                   ? -1
-                   : err_set(err, ERR_NON_FAST_FORWARD,
-                             "the remote has commits that the branch has not: pull them first, or give force");
-    }
+    if (rc != 0)
+        return fail(push, rc, err);
     write_updated(push, &push->net.call->result);
     if (push->net.said[0])
         json_out_text(&push->net.call->result, "remote_message", push->net.said);

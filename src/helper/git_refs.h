@@ -2,7 +2,8 @@
 #ifndef ABX_HELPER_GIT_REFS_H
 #define ABX_HELPER_GIT_REFS_H
 
-#include "helper/git.h"
+#include "helper/git_overwrite.h"
+#include "helper/name_list.h"
 
 /* branch{action,name,new_name,start} */
 int git_branch_operation(struct git_call *call, struct err *err) ABX_MUST_USE;
@@ -20,39 +21,18 @@ int git_stash_operation(struct git_call *call, struct err *err) ABX_MUST_USE;
  * or NULL. *out is to be freed; NULL where nobody wants it. */
 int git_branch_make(struct git_call *call, const char *field, const char *name, const git_commit *commit,
                     const char *upstream, git_reference **out, struct err *err) ABX_MUST_USE;
+/* Makes one at the commit that `start` names, else HEAD's; as with git, one that starts at a branch of a remote follows
+ * it. Both out are to be freed; out_branch may be NULL. */
+int git_branch_start(struct git_call *call, const char *field, const char *name, git_commit **out_commit,
+                     git_reference **out_branch, struct err *err) ABX_MUST_USE;
+/* Where HEAD is unborn, its branch is but a name: gives it another one, that no branch has. */
+int git_branch_rename_unborn(struct git_call *call, const char *field, const char *name, struct err *err) ABX_MUST_USE;
 /* A required parameter: ERR_INVALID_REQUEST with its field. NULL then. */
 const char *git_branch_param(const struct git_call *call, const char *name, struct err *err) ABX_MUST_USE;
 
 /* --- git_ref_names.c: the full names of all references that match a glob, sorted as git sorts them: libgit2 lists
  * loose ones before packed ones. Free them. */
-struct git_ref_names {
-    char **items;
-    size_t count, cap;
-};
-int git_ref_names_list(struct git_call *call, const char *glob, struct git_ref_names *out,
-                       struct err *err) ABX_MUST_USE;
-void git_ref_names_free(struct git_ref_names *names);
-
-/* --- git_overwrite.c: checkouts that keep local changes, and tell which are in the way */
-struct git_overwrite {
-    struct git_guard guard;
-    git_checkout_notify_cb guard_cb;
-    struct git_call *call;
-    struct buf files; /* names, each ended by a NUL */
-    bool full;        /* some are not in it */
-    size_t count;
-};
-/* Fills options for a checkout with that strategy. Deinit afterwards. */
-void git_overwrite_init(struct git_overwrite *overwrite, struct git_call *call, unsigned strategy,
-                        git_checkout_options *options);
-void git_overwrite_deinit(struct git_overwrite *overwrite);
-/* One more file that is in the way. */
-void git_overwrite_add(struct git_overwrite *overwrite, const char *path);
-/* ERR_WORKTREE_DIRTY with "files":[…] in call->extra where some are in the way, else git_fail. Always -1. */
-int git_overwrite_fail(struct git_overwrite *overwrite, int git_code, const char *what, struct err *err);
-/* The opposite: makes the files as the tree has them, and the index in any case. paths: these alone, by their exact
- * names (not none); NULL: all that are tracked. Untracked ones stay. */
-int git_overwrite_force(struct git_call *call, git_tree *tree, const git_strarray *paths, struct err *err) ABX_MUST_USE;
+int git_ref_names_list(struct git_call *call, const char *glob, struct name_list *out, struct err *err) ABX_MUST_USE;
 
 /* --- git_merge.c */
 /* Refuses while the index has conflicts (ERR_MERGE_CONFLICT), or a merge, a rebase … is not finished (ERR_BUSY). */

@@ -1,5 +1,6 @@
 /* Moves HEAD, index and working tree back, all or some paths; an operation of `abxd-helper git`. */
 #include "helper/git_basic.h"
+#include "helper/git_overwrite.h"
 
 #include <string.h>
 
@@ -78,19 +79,29 @@ static int reset_paths(struct git_call *call, const struct git_paths *paths, str
     return rc == 0 ? 0 : -1;
 }
 
+/* git_reset's own hard and mixed ways end a rebase or a bisection, too. */
 static int reset_to(struct git_call *call, git_reset_t mode, struct err *err)
 {
-    struct git_guard guard;
-    git_checkout_options options;
     git_commit *commit;
+    git_tree *tree;
     if (git_resolve_commit(call, "ref", git_param_text(call, "ref"), &commit, err) != 0)
         return -1;
-    git_checkout_options_init(&options, GIT_CHECKOUT_OPTIONS_VERSION);
-    options.checkout_strategy = GIT_CHECKOUT_FORCE;
-    git_guard_checkout(&guard, call, &options);
-    int rc = git_reset(call->repo, (git_object *)commit, mode, &options);
+    int rc = git_commit_tree(&tree, commit);
+    if (rc != 0) {
+        git_commit_free(commit);
+        return git_fail(err, rc, "cannot read the commit");
+    }
+    if (mode == GIT_RESET_HARD)
+        rc = git_overwrite_force(call, tree, NULL, err);
+    else if (mode == GIT_RESET_MIXED)
+        rc = git_overwrite_index(call, tree, err);
+    if (rc == 0 && mode != GIT_RESET_SOFT)
+        rc = git_state_end(call, err);
+    if (rc == 0 && (rc = git_reset(call->repo, (git_object *)commit, GIT_RESET_SOFT, NULL)) != 0)
+        git_fail(err, rc, "cannot reset");
+    git_tree_free(tree);
     git_commit_free(commit);
-    return rc < 0 ? git_fail(err, rc, "cannot reset") : 0;
+    return rc == 0 ? 0 : -1;
 }
 
 static int refuse_mode(struct err *err, const char *why)

@@ -1,22 +1,60 @@
 /* Gives files back their content of the index or of a commit; an operation of `abxd-helper git`. */
 #include "helper/git_basic.h"
+#include "helper/name_list.h"
 
 #include <string.h>
 
 enum { RESTORED_LISTED_MAX = 1000 };
 
 struct restoring {
-    struct buf names; /* that are listed, each ended by a NUL */
-    size_t count;
+    struct name_list names;
+    bool failed;
 };
 
+/* libgit2 tells of a file that it removes and writes anew twice. */
 static void on_progress(const char *path, size_t done, size_t total, void *ctx)
 {
     (void)done, (void)total;
     struct restoring *restoring = ctx;
-    /* The count tells, where there is no memory for the list. */
-    if (path && restoring->count++ < RESTORED_LISTED_MAX)
-        (void)!buf_append(&restoring->names, path, strlen(path) + 1);
+    if (path && name_list_add(&restoring->names, path) != 0)
+        restoring->failed = true;
+}
+
+static void write_restored(struct git_call *call, char *const *paths, size_t count)
+{
+    struct buf names;
+    buf_init(&names, RESTORED_LISTED_MAX * PATH_MAX);
+    for (size_t i = 0; i < count && i < RESTORED_LISTED_MAX; i++)
+        if (buf_append(&names, paths[i], strlen(paths[i]) + 1) != 0)
+            call->result.failed = true;
+    json_out_names(&call->result, "restored", &names);
+    json_out_int(&call->result, "count", (int64_t)count);
+    json_out_bool(&call->result, "truncated", count > RESTORED_LISTED_MAX);
+    buf_deinit(&names);
+}
+
+/* An entry with conflicts has no one content, as git has it; libgit2 would write all of them into the file, without
+ * asking the guard. */
+static int check_merged(struct git_call *call, const struct git_paths *paths, struct err *err)
+{
+    git_index *index = NULL;
+    git_diff *diff = NULL;
+    git_diff_options options;
+    git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
+    options.flags = GIT_DIFF_DISABLE_PATHSPEC_MATCH;
+    options.pathspec = git_paths_spec(paths);
+    int rc = git_repository_index(&index, call->repo);
+    bool conflicts = rc == 0 && git_index_has_conflicts(index);
+    if (conflicts)
+        rc = git_diff_tree_to_index(&diff, call->repo, NULL, index, &options);
+    if (rc != 0)
+        git_fail(err, rc, "cannot look at the index");
+    for (size_t i = 0; rc == 0 && conflicts && i < git_diff_num_deltas(diff); i++)
+        if (git_diff_get_delta(diff, i)->status == GIT_DELTA_CONFLICTED)
+            rc = git_conflicts(call, index, err);
+    git_diff_free(diff);
+    git_index_free(index);
+    return rc == 0 ? 0 : -1;
 }
 
 /* From the tree, or from the index where that is NULL. */
@@ -32,34 +70,29 @@ static int restore_files(struct git_call *call, const struct git_paths *paths, g
     options.progress_cb = on_progress;
     options.progress_payload = &restoring;
     git_guard_checkout(&guard, call, &options);
-    if (git_checkout_paths(&options, git_paths_spec(paths), err) != 0)
+    git_strarray spec = git_paths_spec(paths);
+    if ((tree ? git_guard_tree(&guard, tree, &spec, err) : check_merged(call, paths, err)) != 0 ||
+        git_checkout_paths(&options, spec, err) != 0)
         return -1;
-    buf_init(&restoring.names, RESTORED_LISTED_MAX * PATH_MAX);
     int rc = tree ? git_checkout_tree(call->repo, (git_object *)tree, &options)
                   : git_checkout_index(call->repo, NULL, &options);
     git_checkout_paths_free(&options);
-    json_out_names(&call->result, "restored", &restoring.names);
-    buf_deinit(&restoring.names);
-    if (rc < 0)
-        return git_fail(err, rc, "cannot restore");
-    json_out_int(&call->result, "count", (int64_t)restoring.count);
-    json_out_bool(&call->result, "truncated", restoring.count > RESTORED_LISTED_MAX);
-    return 0;
+    name_list_sort(&restoring.names);
+    if (rc == 0 && restoring.failed)
+        rc = err_set(err, ERR_INTERNAL, "out of memory");
+    else if (rc != 0)
+        git_fail(err, rc, "cannot restore");
+    else
+        write_restored(call, restoring.names.items, restoring.names.count);
+    name_list_free(&restoring.names);
+    return rc == 0 ? 0 : -1;
 }
 
 static int restore_index(struct git_call *call, const struct git_paths *paths, git_tree *tree, struct err *err)
 {
     if (git_index_from_tree(call, paths, tree, err) != 0)
         return -1;
-    struct buf names;
-    buf_init(&names, RESTORED_LISTED_MAX * PATH_MAX);
-    for (size_t i = 0; i < paths->count && i < RESTORED_LISTED_MAX; i++)
-        if (buf_append(&names, paths->items[i], strlen(paths->items[i]) + 1) != 0)
-            call->result.failed = true;
-    json_out_names(&call->result, "restored", &names);
-    json_out_int(&call->result, "count", (int64_t)paths->count);
-    json_out_bool(&call->result, "truncated", paths->count > RESTORED_LISTED_MAX);
-    buf_deinit(&names);
+    write_restored(call, paths->items, paths->count);
     return 0;
 }
 

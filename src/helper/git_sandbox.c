@@ -48,11 +48,12 @@ static const char *const readable[] = {
     "/run/systemd/resolve",
 };
 
-static uint64_t handled_access(long abi)
+uint64_t git_sandbox_access(long abi)
 {
-    uint64_t access = ACCESS_ABI_1;
-    if (abi >= 2)
-        access |= LANDLOCK_ACCESS_FS_REFER;
+    /* The first version lets nobody rename from one directory to another, which is how objects get their names. */
+    if (abi < 2)
+        return 0;
+    uint64_t access = ACCESS_ABI_1 | LANDLOCK_ACCESS_FS_REFER;
     if (abi >= 3)
         access |= ACCESS_TRUNCATE;
     if (abi >= 5)
@@ -97,9 +98,9 @@ static int add_rules(int ruleset_fd, const char *base_dir, uint64_t handled, str
 static int enter_landlock(const char *base_dir, struct err *err)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    if (abi < 1)
-        return 0; /* the kernel has none, or it is off */
-    struct landlock_ruleset_attr attr = {.handled_access_fs = handled_access(abi)};
+    struct landlock_ruleset_attr attr = {.handled_access_fs = git_sandbox_access(abi)};
+    if (attr.handled_access_fs == 0)
+        return 0;
     int fd = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
     if (fd < 0)
         return err_set_errno(err, ERR_INTERNAL, errno, "Landlock refuses a ruleset");

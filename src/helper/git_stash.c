@@ -147,6 +147,33 @@ static int find_entry(struct git_call *call, struct entry *out, struct err *err)
     return err_field(err, "index");
 }
 
+/* What the entry removes. */
+static int check_removals(struct git_call *call, const struct git_guard *guard, const git_oid *oid, struct err *err)
+{
+    git_commit *stash = NULL, *base = NULL;
+    git_tree *to = NULL, *from = NULL;
+    git_diff *diff = NULL;
+    int rc = git_commit_lookup(&stash, call->repo, oid);
+    if (rc == 0)
+        rc = git_commit_parent(&base, stash, 0);
+    if (rc == 0)
+        rc = git_commit_tree(&to, stash);
+    if (rc == 0)
+        rc = git_commit_tree(&from, base);
+    if (rc == 0)
+        rc = git_diff_tree_to_tree(&diff, call->repo, from, to, NULL);
+    if (rc == 0)
+        rc = git_guard_removals(guard, diff, err);
+    else
+        git_fail(err, rc, "cannot read the entry");
+    git_diff_free(diff);
+    git_tree_free(from);
+    git_tree_free(to);
+    git_commit_free(base);
+    git_commit_free(stash);
+    return rc == 0 ? 0 : -1;
+}
+
 /* Conflicts between the entry and HEAD are left in the working tree, as a merge leaves them; the entry stays then. */
 static int apply(struct git_call *call, struct entry *entry, struct err *err)
 {
@@ -156,8 +183,8 @@ static int apply(struct git_call *call, struct entry *entry, struct err *err)
     git_stash_apply_options options;
     git_stash_apply_options_init(&options, GIT_STASH_APPLY_OPTIONS_VERSION);
     git_overwrite_init(&overwrite, call, GIT_CHECKOUT_SAFE, &options.checkout_options);
-    int rc = git_stash_apply(call->repo, entry->wanted, &options);
-    if (rc != 0)
+    int rc = check_removals(call, &overwrite.guard, &entry->oid, err);
+    if (rc == 0 && (rc = git_stash_apply(call->repo, entry->wanted, &options)) != 0)
         git_overwrite_fail(&overwrite, rc, "cannot apply the stash", err);
     git_overwrite_deinit(&overwrite);
     if (rc != 0)

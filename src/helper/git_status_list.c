@@ -2,8 +2,6 @@
  * of its own: libgit2 asks for the state of one file after the other. See the header. */
 #include "helper/git_status_list.h"
 
-#include "helper/git_status_parts.h"
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

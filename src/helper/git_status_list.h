@@ -2,9 +2,7 @@
 #ifndef ABX_HELPER_GIT_STATUS_LIST_H
 #define ABX_HELPER_GIT_STATUS_LIST_H
 
-#include "helper/git.h"
-
-enum { GIT_STATUS_PARTS_MAX = 4 };
+#include "helper/git_status_parts.h"
 
 /* Zeroed to begin; git_status_files_deinit frees, whatever became of it. */
 struct git_status_files {

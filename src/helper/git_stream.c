@@ -29,15 +29,18 @@ struct tcp_stream {
     int fd;
 };
 
+/* The kernel gives up with the same word as our deadline does. */
+static bool is_over(int errno_value)
+{
+    return errno_value == ETIMEDOUT && loop_clock_ns() >= rules.deadline_ns;
+}
+
 static int fail(const char *what, int errno_value)
 {
-    git_error_set_str(GIT_ERROR_NET, what);
-    if (errno_value == ETIMEDOUT)
-        return git_stop(NULL);
-    char text[256];
+    char text[512];
     snprintf(text, sizeof(text), "%s: %s", what, strerror(errno_value));
     git_error_set_str(GIT_ERROR_NET, text);
-    return -1;
+    return is_over(errno_value) ? git_stop(NULL) : -1;
 }
 
 /* 0, or the errno; ETIMEDOUT past the deadline. */
@@ -86,7 +89,7 @@ static int stream_connect(git_stream *stream)
     if (rc != 0)
         return rc;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC}, *found;
-    char text[512];
+    char text[400];
     rc = getaddrinfo(tcp->host, tcp->port, &hints, &found);
     if (rc != 0) {
         snprintf(text, sizeof(text), "cannot find the address of %s: %s", tcp->host, gai_strerror(rc));
@@ -94,7 +97,7 @@ static int stream_connect(git_stream *stream)
         return -1;
     }
     int reason = EHOSTUNREACH;
-    for (const struct addrinfo *address = found; address && tcp->fd < 0 && reason != ETIMEDOUT;
+    for (const struct addrinfo *address = found; address && tcp->fd < 0 && !is_over(reason);
          address = address->ai_next) {
         tcp->fd = connect_to(address);
         reason = errno;
@@ -102,9 +105,6 @@ static int stream_connect(git_stream *stream)
     freeaddrinfo(found);
     if (tcp->fd >= 0)
         return 0;
-    /* The kernel gives up with the same word as our deadline does. */
-    if (reason == ETIMEDOUT && loop_clock_ns() < rules.deadline_ns)
-        reason = EHOSTUNREACH;
     snprintf(text, sizeof(text), "cannot connect to %s port %s", tcp->host, tcp->port);
     return fail(text, reason);
 }

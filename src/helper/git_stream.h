@@ -1,5 +1,6 @@
-/* The sockets that libgit2 talks through, below its TLS too: each keeps to the call's deadline, and a guard sees where
- * each leads before anything is sent. */
+/* The sockets that libgit2 talks through, below its TLS too: each keeps to the call's deadline (but for the look-up of
+ * a host's address, which nothing can end but the end of the process), and a guard sees where each leads before
+ * anything is sent. */
 #ifndef ABX_HELPER_GIT_STREAM_H
 #define ABX_HELPER_GIT_STREAM_H
 

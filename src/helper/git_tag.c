@@ -28,7 +28,7 @@ static void write_tag(struct json_out *out, git_repository *repo, const char *na
 static int list(struct git_call *call, struct err *err)
 {
     struct json_out *out = &call->result;
-    struct git_ref_names names;
+    struct name_list names;
     bool truncated = false;
     if (git_ref_names_list(call, "refs/tags/*", &names, err) != 0)
         return -1;
@@ -41,7 +41,7 @@ static int list(struct git_call *call, struct err *err)
     }
     json_out_close(out, ']');
     json_out_bool(out, "truncated", truncated);
-    git_ref_names_free(&names);
+    name_list_free(&names);
     return 0;
 }
 

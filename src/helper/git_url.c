@@ -188,5 +188,8 @@ void git_url_out(struct json_out *out, const char *name, const char *url)
         snprintf(clean, sizeof(clean), "%.*s%s", (int)(scheme + 3 - url), url, host);
         url = clean;
     }
-    json_out_path(out, name, url ? url : "");
+    if (url)
+        json_out_path(out, name, url);
+    else
+        json_out_null(out, name);
 }

@@ -122,11 +122,11 @@ void json_out_names(struct json_out *out, const char *name, const struct buf *na
 void json_out_time(struct json_out *out, const char *name, int64_t seconds)
 {
     /* Commits may claim any time; the format has years of four digits only. */
-    enum { YEAR_MAX = 9999 };
+    enum { YEAR_MIN = 1000, YEAR_MAX = 9999 };
     struct tm utc;
     time_t time = seconds;
     char text[40];
-    if (!gmtime_r(&time, &utc) || utc.tm_year + 1900LL < 0 || utc.tm_year + 1900LL > YEAR_MAX) {
+    if (!gmtime_r(&time, &utc) || utc.tm_year + 1900LL < YEAR_MIN || utc.tm_year + 1900LL > YEAR_MAX) {
         json_out_null(out, name);
         return;
     }

@@ -2,8 +2,8 @@
 #include "helper/shell_main.h"
 
 #include "base/buf.h"
-#include "base/json.h"
 #include "base/loop.h"
+#include "helper/shell_answer.h"
 #include "helper/shell_session.h"
 #include "helper/shell_tree.h"
 
@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -21,9 +22,9 @@
 #include <unistd.h>
 
 enum {
-    CHANNEL_FD = 3,
     LINE_MAX_BYTES = 32 * 1024 * 1024,
     CHUNK_BYTES = 64 * 1024,
+    HOUR_MS = 60 * 60 * 1000,
     STEP_MS = 100,     /* between two steps of an interrupt */
     GIVE_UP_MS = 4500, /* from then on it is the parent's to kill us */
 };
@@ -38,78 +39,32 @@ struct shell {
     int64_t execution_count;
     uint64_t deadline_ns, interrupted_ns; /* 0: none */
     struct buf lines;
-    struct buf out;
 };
 
-static void send_out(struct shell *shell)
-{
-    struct buf *out = &shell->out;
-    if (buf_append_text(out, "\n") != 0)
-        _exit(70);
-    for (size_t done = 0; done < out->len;) {
-        ssize_t n = write(CHANNEL_FD, out->data + done, out->len - done);
-        if (n < 0 && errno != EINTR)
-            _exit(0); /* the parent is gone */
-        done += n > 0 ? (size_t)n : 0;
-    }
-    buf_reset(out);
-}
-
+/* The call is answered. */
 static void finish(struct shell *shell)
 {
-    send_out(shell);
     cJSON_Delete(shell->message);
     shell->message = NULL;
     shell->state = IDLE;
     shell->deadline_ns = shell->interrupted_ns = 0;
 }
 
-static void refuse(struct shell *shell, int64_t id, const struct err *err)
+static void fail(struct shell *shell, const struct err *err)
 {
-    struct buf *out = &shell->out;
-    if (buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"error\":{\"code\":-32000", (long long)id) != 0 ||
-        json_write_text(out, ",\"message\":", err->text) != 0 ||
-        json_write_text(out, ",\"data\":{\"code\":", err_code_name(err->code)) != 0 ||
-        (err->field[0] && json_write_text(out, ",\"field\":", err->field) != 0) || buf_append_text(out, "}}}") != 0)
-        _exit(70);
+    shell_answer_refuse(shell->id, err);
+    finish(shell);
 }
 
 static void answer_opened(struct shell *shell, const char *version)
 {
-    char plain[64] = "";
-    memcpy(plain, version, strcspn(version, "(")); /* 5.2.15(1)-release; no longer than session.status */
-    struct buf *out = &shell->out;
-    if (buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{\"engine\":\"bash\"", (long long)shell->id) !=
-            0 ||
-        json_write_text(out, ",\"version\":", plain) != 0 || buf_append_text(out, "}}") != 0)
-        _exit(70);
+    shell_answer_opened(shell->id, version);
     finish(shell);
 }
 
 static void answer_cell(struct shell *shell, const char *exit_status)
 {
-    struct buf *out = &shell->out;
-    bool failed = strcmp(exit_status, "0") != 0;
-    const char *status = shell->interrupted_ns ? "timeout" : failed ? "error" : "ok";
-    if (buf_printf(out,
-                   "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{\"status\":\"%s\",\"execution_count\":%lld,\"error\":",
-                   (long long)shell->id, status, (long long)shell->execution_count) != 0)
-        _exit(70);
-    if (!shell->interrupted_ns && failed) {
-        if (json_write_text(out, "{\"name\":\"ExitStatus\",\"value\":", exit_status) != 0 ||
-            buf_append_text(out, ",\"traceback\":\"\"}") != 0)
-            _exit(70);
-    } else if (buf_append_text(out, "null") != 0) {
-        _exit(70);
-    }
-    if (buf_append_text(out, ",\"truncated\":false}}") != 0)
-        _exit(70);
-    finish(shell);
-}
-
-static void fail(struct shell *shell, const struct err *err)
-{
-    refuse(shell, shell->id, err);
+    shell_answer_cell(shell->id, shell->execution_count, exit_status, shell->interrupted_ns != 0);
     finish(shell);
 }
 
@@ -228,7 +183,8 @@ static bool has_nul_escape(const char *line, size_t len)
 static void cancel(struct shell *shell, const cJSON *params)
 {
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(params, "id");
-    if (shell->state == RUNNING && cJSON_IsNumber(id) && (int64_t)id->valuedouble == shell->id)
+    bool cell = shell->state == RUNNING || shell->state == STARTING; /* what is starting is left once it runs */
+    if (cell && cJSON_IsNumber(id) && (int64_t)id->valuedouble == shell->id)
         shell->deadline_ns = 1;
 }
 
@@ -247,8 +203,7 @@ static void take_line(struct shell *shell, const char *line, size_t len)
     int64_t id = (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(message, "id"));
     if (shell->state != IDLE) {
         err_set(&err, ERR_BUSY, "a cell is running");
-        refuse(shell, id, &err);
-        send_out(shell);
+        shell_answer_refuse(id, &err);
         cJSON_Delete(message);
         return;
     }
@@ -287,7 +242,7 @@ static void read_channel(struct shell *shell)
     struct buf *lines = &shell->lines;
     if (buf_reserve(lines, CHUNK_BYTES) != 0)
         _exit(2);
-    ssize_t got = read(CHANNEL_FD, lines->data + lines->len, CHUNK_BYTES);
+    ssize_t got = read(SHELL_CHANNEL_FD, lines->data + lines->len, CHUNK_BYTES);
     if (got < 0 && errno == EINTR)
         return;
     if (got <= 0)
@@ -332,8 +287,7 @@ static void reap(struct shell *shell, int signal_fd)
             shell->session.pid = 0;
             err_set(&err, WEXITSTATUS(status) == 127 ? ERR_UNAVAILABLE : ERR_BAD_CWD,
                     WEXITSTATUS(status) == 127 ? "bash is missing: install the package bash" : "cannot enter cwd");
-            refuse(shell, shell->id, &err);
-            send_out(shell);
+            shell_answer_refuse(shell->id, &err);
         } else if (shell->state == RUNNING && shell->interrupted_ns != 0) {
             answer_cell(shell, "0"); /* under set -e the command that we interrupted has ended the shell: late still */
         }
@@ -361,7 +315,7 @@ static int look_at_clock(struct shell *shell)
         return -1;
     uint64_t now = loop_clock_ns();
     if (now < shell->deadline_ns)
-        return (int)((shell->deadline_ns - now) / 1000000 % (1000 * 60 * 60)) + 1;
+        return (int)MIN((shell->deadline_ns - now) / 1000000 + 1, HOUR_MS);
     if (shell->interrupted_ns == 0)
         shell->interrupted_ns = now;
     uint64_t since_ms = (now - shell->interrupted_ns) / 1000000;
@@ -375,7 +329,6 @@ int shell_main(void)
 {
     struct shell shell = {0};
     buf_init(&shell.lines, LINE_MAX_BYTES);
-    buf_init(&shell.out, LINE_MAX_BYTES);
     struct err err;
     sigset_t child;
     sigemptyset(&child);
@@ -383,12 +336,12 @@ int shell_main(void)
     sigprocmask(SIG_BLOCK, &child, NULL);
     int signal_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     /* Orphans come to us, so that they end with the context. */
-    if (fcntl(CHANNEL_FD, F_SETFD, FD_CLOEXEC) != 0 || signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 ||
+    if (fcntl(SHELL_CHANNEL_FD, F_SETFD, FD_CLOEXEC) != 0 || signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 ||
         shell_session_init(&shell.session, &err) != 0)
         return 1;
     for (;;) {
         int wait_ms = look_at_clock(&shell);
-        struct pollfd fds[] = {{.fd = CHANNEL_FD, .events = POLLIN},
+        struct pollfd fds[] = {{.fd = SHELL_CHANNEL_FD, .events = POLLIN},
                                {.fd = signal_fd, .events = POLLIN},
                                {.fd = shell.session.status_fd, .events = POLLIN}};
         if (poll(fds, 3, wait_ms) < 0 && errno != EINTR)

@@ -30,7 +30,7 @@ uint64_t shell_tree_now_ticks(void)
     return (uint64_t)now.tv_sec * ticks + (uint64_t)now.tv_nsec * ticks / 1000000000u;
 }
 
-/* Bytes read, ended by NUL; 0 where the process is gone. */
+/* Bytes read, ended by NUL; 0 where the process is gone, and text may be as it was. */
 static size_t read_small(const char *pid, const char *file, char *text, size_t size)
 {
     char path[64];
@@ -102,7 +102,8 @@ static bool in_background(pid_t pid)
 {
     char name[16], text[4096];
     snprintf(name, sizeof(name), "%d", (int)pid);
-    read_small(name, "status", text, sizeof(text));
+    if (read_small(name, "status", text, sizeof(text)) == 0)
+        return false;
     const char *line = strstr(text, "\nSigIgn:");
     unsigned long long both = 1ull << (SIGINT - 1) | 1ull << (SIGQUIT - 1);
     return line && (strtoull(line + strlen("\nSigIgn:"), NULL, 16) & both) == both;

@@ -61,6 +61,44 @@ static void test_the_working_tree(void **state)
     ask("commit", "r", "'message':'a'");
 }
 
+/* o has no t/table, and everything else that o changes is allowed to. */
+static void test_removal(void **state)
+{
+    (void)state;
+    sh("git init -q -b main r; cd r; mkdir t; echo one >t/table; echo a >a; git add .; git commit -qm one; "
+       "git checkout -qb o; git rm -q t/table; git commit -qm o; git checkout -q main; git checkout -qb c; echo c >a; "
+       "git commit -qam c; git checkout -qb oc o; echo oc >a; git commit -qam oc; git checkout -q main; "
+       "git rm -q t/table; git stash -q");
+    protect("r/t/table", "r/none");
+    refused("permission_denied", "checkout", "r", "'ref':'o'");
+    refused("permission_denied", "checkout", "r", "'ref':'o','force':true");
+    refused("permission_denied", "merge", "r", "'ref':'o'");
+    refused("permission_denied", "reset", "r", "'mode':'hard','ref':'o'");
+    refused("permission_denied", "restore", "r", "'paths':['.'],'source':'o'");
+    refused("permission_denied", "stash", "r", "'action':'pop'");
+    ask("checkout", "r", "'ref':'c'");
+    refused("permission_denied", "merge", "r", "'ref':'o'");
+    refused("permission_denied", "merge", "r", "'ref':'oc'");
+    assert_true(sh_is("[ \"$(cat r/t/table)\" = one ] && [ ! -e r/.git/MERGE_HEAD ]"));
+}
+
+/* A folder gives way to a file where nothing protected is in it. */
+static void test_folders_without(void **state)
+{
+    (void)state;
+    sh("git init -q -b main r; cd r; mkdir -p d/e t; echo one >d/e/f; echo one >t/table; git add .; git commit -qm "
+       "one; "
+       "git checkout -qb o; git rm -qr d; echo file >d; git add d; git commit -qm o; git checkout -qb p main; "
+       "git rm -qr t; echo file >t; git add t; git commit -qm p; git checkout -q main");
+    protect("r/t/table", "r/t/later");
+    ask("checkout", "r", "'ref':'o'");
+    assert_true(sh_is("[ \"$(cat r/d)\" = file ]"));
+    ask("checkout", "r", "'ref':'main'");
+    refused("permission_denied", "checkout", "r", "'ref':'p'");
+    refused("permission_denied", "checkout", "r", "'ref':'p','force':true");
+    assert_true(sh_is("[ \"$(cat r/t/table)\" = one ]"));
+}
+
 static void test_conflicts_and_folders(void **state)
 {
     (void)state;
@@ -90,8 +128,8 @@ static void test_repositories_around_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_the_working_tree),
-        TEST(test_conflicts_and_folders),
+        TEST(test_the_working_tree),         TEST(test_removal),
+        TEST(test_folders_without),          TEST(test_conflicts_and_folders),
         TEST(test_repositories_around_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,7 +171,7 @@ static void checkout_keeps_local_changes(void **state)
     sh("echo untracked >u; echo mine >a; git rm -q --cached d/f");
     ask("checkout", "repo", "'ref':'main','force':true");
     assert_string_equal(sh("git symbolic-ref HEAD; cat a b; git status --porcelain; ls"),
-                        "refs/heads/main\n1\n1\n?? u\na\nb\nu");
+                        "refs/heads/main\n1\n1\n?? d/\n?? u\na\nb\nd\nu");
 }
 
 static void checkout_while_unborn_or_locked(void **state)
@@ -189,6 +189,32 @@ static void checkout_while_unborn_or_locked(void **state)
     sh(": >.git/index.lock");
     refused("busy", "checkout", "repo", "'ref':'main'");
     sh("rm .git/index.lock");
+    ask("checkout", "repo", "'ref':'main'");
+}
+
+/* HEAD is unborn, but not every branch. */
+static void an_unborn_branch_takes_no_others_name(void **state)
+{
+    (void)state;
+    make_two_commits();
+    sh("git symbolic-ref HEAD refs/heads/orphan");
+    assert_string_equal(text_of(refused("already_exists", "checkout", "repo", "'ref':'side','create':true"), "field"),
+                        "ref");
+    assert_string_equal(
+        text_of(refused("already_exists", "branch", "repo", "'action':'rename','new_name':'side'"), "field"),
+        "new_name");
+    refused("already_exists", "checkout", "repo", "'ref':'side/below','create':true");
+    assert_string_equal(sh("git symbolic-ref HEAD"), "refs/heads/orphan");
+}
+
+static void checkout_leaves_branches_of_other_worktrees(void **state)
+{
+    (void)state;
+    make_two_commits();
+    sh("git worktree add -q ../other side");
+    assert_string_equal(text_of(refused("busy", "checkout", "repo", "'ref':'side'"), "field"), "ref");
+    refused("busy", "checkout", "repo", "'ref':'side','force':true");
+    assert_string_equal(sh("git symbolic-ref HEAD; git status --porcelain; cat a"), "refs/heads/main\n1");
     ask("checkout", "repo", "'ref':'main'");
 }
 
@@ -217,6 +243,8 @@ int main(void)
         repository_test(checkout_of_a_remote_branch_follows_it),
         repository_test(checkout_keeps_local_changes),
         repository_test(checkout_while_unborn_or_locked),
+        repository_test(an_unborn_branch_takes_no_others_name),
+        repository_test(checkout_leaves_branches_of_other_worktrees),
         repository_test(checkout_writes_through_no_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,6 +101,31 @@ static void test_states(void **state)
     assert_string_equal(text_of(ask("status", "r", " "), "state"), "bisect");
 }
 
+/* What is not of a merge goes on after a commit, a reset and a forced checkout. */
+static void test_what_is_in_progress_goes_on(void **state)
+{
+    (void)state;
+    sh("git init -q -b main r; cd r; for i in 1 2 3 4; do echo $i >a; git add a; git commit -qm $i; done; "
+       "git bisect start HEAD HEAD~3 >/dev/null");
+    ask("reset", "r", "'mode':'hard','ref':'HEAD~1'");
+    ask("commit", "r", "'message':'m','allow_empty':true");
+    ask("checkout", "r", "'ref':'HEAD','force':true");
+    assert_string_equal(text_of(ask("status", "r", " "), "state"), "bisect");
+    sh("cd r; git bisect reset main >/dev/null 2>&1; git reset -q --hard; git checkout -qb o HEAD~2; echo o >a; "
+       "git commit -qam o; git rebase main >/dev/null 2>&1 || true; echo mended >a");
+    ask("add", "r", "'paths':['a']");
+    ask("commit", "r", "'message':'mended'");
+    assert_string_equal(text_of(ask("status", "r", " "), "state"), "rebase");
+    assert_string_equal(sh("cd r; GIT_EDITOR=true git rebase --continue >/dev/null 2>&1; git log -2 --format=%%s; "
+                           "git symbolic-ref HEAD"),
+                        "mended\n4\nrefs/heads/o");
+    sh("cd r; git checkout -q main; git cherry-pick o >/dev/null 2>&1 || true; git revert --no-commit HEAD "
+       ">/dev/null 2>&1 || true; echo x >a; git add a");
+    ask("commit", "r", "'message':'picked'");
+    assert_string_equal(text_of(ask("status", "r", " "), "state"), "clean");
+    assert_string_equal(sh("cd r/.git; ls | grep -E '^(MERGE|CHERRY|REVERT|SQUASH)' || true"), "");
+}
+
 /* Touched files are read once, and then remembered in the index; a locked index is no obstacle. */
 static void test_index_is_refreshed(void **state)
 {
@@ -197,6 +222,7 @@ int main(void)
         git_test(test_files),
         git_test(test_branches),
         git_test(test_states),
+        git_test(test_what_is_in_progress_goes_on),
         git_test(test_index_is_refreshed),
         git_test(test_many_files),
         git_test(test_parts),

@@ -177,6 +177,30 @@ static void test_reset_through_links(void **state)
     assert_true(outside_is_untouched());
 }
 
+/* d/f is what HEAD has and the target has not; d-x sorts between d and d/f. */
+static void test_removal_through_links(void **state)
+{
+    (void)state;
+    sh(MAKE_REPO "echo g >d/g; echo x >d-x; git add .; git commit -qm two; git checkout -qb gone; git rm -qr d; "
+                 "echo y >d-x; git commit -qam gone; git checkout -q main; rm -r d; ln -s $OUT d; "
+                 "cp $OUT/secret $OUT/f; cp $OUT/secret $OUT/g");
+    refused("worktree_dirty", "checkout", "r", "'ref':'gone'");
+    refused("worktree_dirty", "merge", "r", "'ref':'gone'");
+    sh("cd r; git branch -q kept; git commit -q --allow-empty -m more");
+    refused("worktree_dirty", "merge", "r", "'ref':'gone'");
+    sh("[ -e $OUT/f ] && [ -e $OUT/g ] && [ -L r/d ]; cd r; git stash list >/dev/null");
+    ask("checkout", "r", "'ref':'gone','force':true");
+    sh("[ -e $OUT/f ] && [ -e $OUT/g ]; cd r; git checkout -qf main; rm -r d; ln -s $OUT d");
+    ask("restore", "r", "'paths':['.'],'source':'gone'");
+    sh("[ -e $OUT/f ] && [ -e $OUT/g ]; cd r; git reset -q --hard; rm -r d; ln -s $OUT d");
+    ask("reset", "r", "'mode':'hard','ref':'gone'");
+    sh("[ -e $OUT/f ] && [ -e $OUT/g ]; cd r; git reset -q --hard kept; git rm -qr d; echo z >d-x; git stash -q; "
+       "rm -r d; ln -s $OUT d");
+    refused("worktree_dirty", "stash", "r", "'action':'apply'");
+    sh("rm $OUT/f $OUT/g");
+    assert_true(outside_is_untouched());
+}
+
 static void test_restore_through_links(void **state)
 {
     (void)state;
@@ -204,6 +228,34 @@ static void test_add_through_links(void **state)
     /* The links themselves, not what they lead to. */
     assert_true(sh_is("[ \"$(git -C r ls-files -s l s | cut -c1-6 | tr '\\n' ' ')\" = '120000 120000 ' ]"));
     assert_true(sh_is("[ \"$(git -C r cat-file -p :s)\" = $OUT/secret ]"));
+}
+
+/* Files with conflicts are written by a way of their own. */
+static void test_conflicts_through_links(void **state)
+{
+    (void)state;
+    sh(MAKE_REPO "echo s >d/f; git stash -q; echo m >d/f; git commit -qam two; rm -r d; ln -s $OUT d; "
+                 "cp $OUT/secret $OUT/f");
+    refused("worktree_dirty", "stash", "r", "'action':'apply'");
+    sh("grep -q secret $OUT/f; cd r; rm d; git checkout -q d; git stash pop -q || true; rm -r d; ln -s $OUT d");
+    assert_string_equal(text_of(refused("merge_conflict", "restore", "r", "'paths':['.']"), "conflicts.0"), "d/f");
+    sh("grep -q secret $OUT/f; rm $OUT/f");
+    assert_true(outside_is_untouched());
+    /* The other files can be had. */
+    sh("cd r; rm d; echo x >a");
+    ask("restore", "r", "'paths':['a']");
+    ask("restore", "r", "'paths':['d'],'source':'HEAD'");
+    assert_true(sh_is("[ \"$(cat r/a r/d/f | tr '\\n' ' ')\" = 'a m ' ]"));
+}
+
+/* A link is staged as one, also where it leads to a repository. */
+static void test_add_of_a_link_to_a_repository(void **state)
+{
+    (void)state;
+    sh("git init -q -b main $OUT/o; " MAKE_REPO "ln -s $OUT/o l");
+    ask("add", "r", "'paths':['l']");
+    assert_true(sh_is("[ \"$(git -C r ls-files -s l | cut -c1-6)\" = 120000 ]"));
+    sh("rm -rf $OUT/o");
 }
 
 static void test_submodules_that_lead_out(void **state)
@@ -270,8 +322,11 @@ int main(void)
         BOTH(test_users_configuration_does_not_count),
         BOTH(test_repositories_of_others),
         BOTH(test_reset_through_links),
+        BOTH(test_removal_through_links),
         BOTH(test_restore_through_links),
         BOTH(test_add_through_links),
+        BOTH(test_conflicts_through_links),
+        BOTH(test_add_of_a_link_to_a_repository),
         BOTH(test_submodules_that_lead_out),
         BOTH(test_no_program_runs),
     };

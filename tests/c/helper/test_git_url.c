@@ -226,6 +226,7 @@ static void test_shown_without_credentials(void **state)
         {"ssh://git@host/x@y", "\"url\":\"ssh://host/x@y\""},
         {"http://host/x@y", "\"url\":\"http://host/x@y\""},
         {"../x", "\"url\":\"../x\""},
+        {NULL, "\"url\":null"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         struct buf buf;

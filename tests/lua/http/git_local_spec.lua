@@ -4,6 +4,7 @@ local files = require("support.files")
 local git = require("support.git")
 local json = require("support.json")
 local server = require("support.server")
+local uv = require("luv")
 
 describe("POST /git", function()
   local abxd, base, count
@@ -136,6 +137,28 @@ describe("POST /git", function()
     assert.equal("1\n", files.read(dir .. "/a"))
   end)
 
+  it("restore and reset leave alone what is not tracked, and name each file once", function()
+    local name, dir = repository { a = "1\n", b = "1\n", x = "1\n" }
+    git.run(dir, "rm", "--quiet", "--cached", "b")
+    files.write(dir .. "/b", "mine\n")
+    assert(uv.fs_chmod(dir .. "/x", 493))
+    files.write(dir .. "/a", "2\n")
+    local result = call("restore", { path = name, paths = { "." } })
+    assert.same({ { "a", "x" }, 2, false }, { result.restored, result.count, result.truncated })
+    assert.same({ "D  b\n?? b", "mine\n" }, { git.run(dir, "status", "--porcelain"), files.read(dir .. "/b") })
+    git.run(dir, "commit", "--quiet", "--message", "without b")
+    git.run(dir, "checkout", "--quiet", "-b", "with", "HEAD~1", "--force")
+    git.run(dir, "rm", "--quiet", "--cached", "b")
+    files.write(dir .. "/b", "mine\n")
+    for _, way in ipairs { { "restore", { paths = { "." }, source = "main" } }, { "checkout", { ref = "main", force = true } },
+      { "reset", { mode = "hard", ref = "main" } } } do
+      way[2].path = name
+      call(way[1], way[2])
+      assert.same({ way[1], "mine\n" }, { way[1], files.read(dir .. "/b") })
+      git.run(dir, "symbolic-ref", "HEAD", "refs/heads/with")
+    end
+  end)
+
   it("log tells commits as git does, in pages and by path", function()
     local name, dir = repository { a = "1\n", b = "1\n" }
     for i = 1, 7 do
@@ -265,9 +288,11 @@ describe("POST /git", function()
   end)
 
   it("merge keeps its message for the commit that ends it", function()
-    for given, expected in pairs { ["#12 joins\n\nbody"] = "#12 joins\n\nbody", [""] = "Merge branch 'theirs'" } do
+    for given, expected in pairs {
+      ["#12 joins\n\nbody"] = "#12 joins\n\nbody", none = "Merge branch 'theirs'", [" \n"] = "Merge branch 'theirs'",
+    } do
       local name, dir = diverged()
-      local message = given ~= "" and given or nil
+      local message = given ~= "none" and given or nil
       local problem = refused("merge", { path = name, ref = "theirs", message = message }, 409, "merge_conflict")
       assert.matches("^1 file has conflicts", problem.detail)
       files.write(dir .. "/a", "both\n")

@@ -71,6 +71,28 @@ describe("git clone", function()
     assert_nothing_at("c4")
   end)
 
+  it("is on no branch where the remote is on none", function()
+    git.run(served, "clone", "--quiet", "one", "loose")
+    git.run(served .. "/loose", "checkout", "--quiet", "--detach")
+    git.write(served .. "/loose", { loose = "l\n" })
+    local sha = git.commit_all(served .. "/loose", "on no branch")
+    git.run(served, "clone", "--quiet", "one", "odd")
+    git.run(served .. "/odd", "update-ref", "refs/odd/x", "HEAD")
+    git.run(served .. "/odd", "symbolic-ref", "HEAD", "refs/odd/x")
+    for name, head in pairs { loose = sha, odd = git.run(served .. "/one", "rev-parse", "main") } do
+      for _, bare in ipairs { false, true } do
+        local path = name .. (bare and ".git" or "")
+        local answer = check.ok(clone(remote:url("plain/" .. name), path, { bare = bare }))
+        assert.equal(head, answer.head.sha)
+        assert.equal(require("support.json").null, answer.result.branch)
+        assert.equal(1, git.try(base .. "/" .. path, "symbolic-ref", "--quiet", "HEAD").code)
+        assert.equal("", git.try(base .. "/" .. path, "config", "--get-regexp", "^branch\\.").stdout)
+        assert.equal("", git.run(base .. "/" .. path, "for-each-ref", "refs/odd"))
+      end
+    end
+    assert.equal("l\n", files.read(base .. "/loose/loose"))
+  end)
+
   it("makes a bare one", function()
     local answer = check.ok(clone(remote:url("plain/one"), "c5.git", { bare = true }))
     assert.equal(base .. "/c5.git", answer.root)

@@ -14,6 +14,8 @@ local SECRET = "hunter2-sesame"
 -- A mount namespace where Debian's bundle of authorities is the file that follows; then the server.
 local OWN_BUNDLE = { "unshare", "--mount", "sh", "-c",
   'mount --bind "$0" /etc/ssl/certs/ca-certificates.crt && exec "$@"' }
+local UNTRUSTED = "the certificate of localhost is not trusted (abxd trusts whom its environment names in GIT_SSL_CAINFO, "
+  .. "SSL_CERT_FILE or SSL_CERT_DIR, else the system's authorities)"
 local CREDENTIALS = { username = "ada", password = SECRET }
 
 describe("git over https", function()
@@ -97,42 +99,44 @@ describe("git over https", function()
       local liar <close> = start(certificate)
       local url = liar:url("auth/one.git"):gsub("localhost", host or "localhost")
       refused(clone(to, url, "u"), words)
+      local trap = to.base_dir .. "/trap"
+      git.repository(trap, { x = "x\n" })
+      git.run(trap, "config", "remote.origin.url", url)
+      git.run(trap, "config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
+      git.run(trap, "config", "http.sslVerify", "false")
+      git.run(trap, "config", "http.sslCAInfo", certificate.cert)
       for _, operation in ipairs { "fetch", "pull", "push" } do
-        git.run(base, "init", "--quiet", "--initial-branch", "main", "trap")
-        git.run(base .. "/trap", "config", "remote.origin.url", url)
-        git.run(base .. "/trap", "config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
-        git.run(base .. "/trap", "config", "http.sslVerify", "false")
-        git.run(base .. "/trap", "config", "http.sslCAInfo", certificate.cert)
-        git.commit_all(base .. "/trap", "x")
-        if to == abxd then
-          refused(git.call(to, operation, { path = "trap", credentials = CREDENTIALS }), words)
-        end
-        files.remove_tree(base .. "/trap")
+        refused(git.call(to, operation, { path = "trap", credentials = CREDENTIALS }), words)
       end
+      files.remove_tree(trap)
       assert.same({}, liar:requests())
       assert.is_false(files.exists(to.base_dir .. "/u"))
     end
 
     it("whom nobody vouches for", function()
-      sends_nothing(abxd, certificates.authority(served, "Stranger"):server("stranger", "localhost", 2), "not correctly signed")
+      sends_nothing(abxd, certificates.authority(served, "Stranger"):server("stranger", "localhost", 2), UNTRUSTED)
     end)
 
     it("a certificate that is over", function()
-      sends_nothing(abxd, authority:server("expired", "localhost", -1), "expired")
+      sends_nothing(abxd, authority:server("expired", "localhost", -1),
+        "the certificate of localhost has expired")
     end)
 
     it("a certificate of another host", function()
-      sends_nothing(abxd, authority:server("elsewhere", "elsewhere.example", 2), "does not match")
-      sends_nothing(abxd, good, "(addresses count only where they stand as a DNS name)", "127.0.0.1")
+      sends_nothing(abxd, authority:server("elsewhere", "elsewhere.example", 2),
+        "the certificate of localhost is for another host")
+      sends_nothing(abxd, good, "the certificate of 127.0.0.1 is for another host (addresses count only where they stand as "
+        .. "a DNS name)", "127.0.0.1")
     end)
 
     it("what has more than one fault", function()
-      sends_nothing(abxd, certificates.authority(served, "Worse"):server("worse", "elsewhere.example", -1), "expired")
+      sends_nothing(abxd, certificates.authority(served, "Worse"):server("worse", "elsewhere.example", -1),
+        "has expired, is for another host")
     end)
 
     it("anybody whom the machine does not know, by itself", function()
       local bare <close> = start_abxd {}
-      sends_nothing(bare, good, "not correctly signed")
+      sends_nothing(bare, good, UNTRUSTED)
     end)
 
     it("whom only a client names", function()
@@ -140,7 +144,7 @@ describe("git over https", function()
       for _, name in ipairs { "SSL_CERT_FILE", "GIT_SSL_CAINFO" } do
         check.ok(bare:post("/env", { set = { [name] = authority.path } }))
       end
-      sends_nothing(bare, good, "not correctly signed")
+      sends_nothing(bare, good, UNTRUSTED)
     end)
 
     it("anybody while what the operator names cannot be read", function()
@@ -201,7 +205,8 @@ describe("git over https", function()
   end)
 
   it("tells of a server that speaks no TLS, and of one that ends in the middle", function()
-    check.problem(clone(abxd, ("https://localhost:%d/plain/one.git"):format(plain.port), "n"), 502, "git_network")
+    refused(clone(abxd, ("https://localhost:%d/plain/one.git"):format(plain.port), "n"),
+      ("TLS with localhost port %d failed: "):format(plain.port))
     check.problem(clone(abxd, ("http://localhost:%d/plain/one.git"):format(remote.port), "n"), 502, "git_network")
     check.problem(clone(abxd, remote:url("cut/one.git"), "n"), 502, "git_network")
     assert.is_false(files.exists(base .. "/n"))
