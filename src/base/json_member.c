@@ -4,20 +4,24 @@
 
 #include <string.h>
 
-const char *json_skip_space(const char *at, const char *end)
+static const char *skip_space(const char *at, const char *end)
 {
     while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
         at++;
     return at;
 }
 
-/* Behind the string that begins at `at`. */
+/* Behind the string that begins at `at`. By its quotes, as it may be an image of many MiB. */
 static const char *skip_string(const char *at, const char *end)
 {
-    for (at++; at < end && *at != '"'; at++)
-        if (*at == '\\')
-            at++;
-    return at < end ? at + 1 : end;
+    while (++at < end && (at = memchr(at, '"', (size_t)(end - at))) != NULL) {
+        const char *escape = at;
+        while (escape[-1] == '\\')
+            escape--;
+        if ((at - escape) % 2 == 0)
+            return at + 1;
+    }
+    return end;
 }
 
 /* Behind the value that begins at `at`. */
@@ -47,26 +51,39 @@ static const char *skip_value(const char *at, const char *end)
     return end;
 }
 
+bool json_members(const char *text, size_t len, const struct json_wanted wanted[], size_t count)
+{
+    bool once = true;
+    if (len == 0)
+        return true; /* text may be NULL */
+    const char *end = text + len, *at = skip_space(text, end);
+    if (at == end || *at != '{')
+        return true;
+    at = skip_space(at + 1, end);
+    while (at < end && *at == '"') {
+        const char *key = at + 1, *key_end = skip_string(at, end), *colon = skip_space(key_end, end);
+        const char *value = colon < end ? skip_space(colon + 1, end) : end, *value_end = skip_value(value, end);
+        size_t key_len = (size_t)(key_end - 1 - key);
+        for (size_t i = 0; i < count && value < end; i++) {
+            if (strlen(wanted[i].name) != key_len || memcmp(key, wanted[i].name, key_len) != 0)
+                continue;
+            if (wanted[i].value->text == NULL)
+                *wanted[i].value = (struct json_span){value, (size_t)(value_end - value)};
+            else
+                once = false;
+        }
+        at = skip_space(value_end, end);
+        if (at < end && *at == ',')
+            at = skip_space(at + 1, end);
+    }
+    return once;
+}
+
 struct json_span json_member(const char *text, size_t len, const char *name)
 {
-    const char *end = text + len, *at = json_skip_space(text, end);
-    size_t name_len = strlen(name);
-    if (at == end || *at != '{')
-        return (struct json_span){0};
-    at = json_skip_space(at + 1, end);
-    while (at < end && *at == '"') {
-        const char *key = at + 1, *key_end = skip_string(at, end);
-        const char *value = json_skip_space(json_skip_space(key_end, end) + 1, end); /* + 1: the colon */
-        if (value >= end)
-            break;
-        const char *value_end = skip_value(value, end);
-        if ((size_t)(key_end - 1 - key) == name_len && memcmp(key, name, name_len) == 0)
-            return (struct json_span){value, (size_t)(value_end - value)};
-        at = json_skip_space(value_end, end);
-        if (at < end && *at == ',')
-            at = json_skip_space(at + 1, end);
-    }
-    return (struct json_span){0};
+    struct json_span value = {0};
+    json_members(text, len, &(const struct json_wanted){name, &value}, 1);
+    return value;
 }
 
 bool json_span_is(struct json_span span, const char *text)

@@ -10,13 +10,20 @@ struct json_span {
     size_t len;
 };
 
-/* The value of the first member that is written `name` (without escapes), where text is an object. Linear. */
+/* The value of the first member that is written `name` (without escapes), where text is an object. text may be NULL
+ * where len is 0. Linear. */
 struct json_span json_member(const char *text, size_t len, const char *name);
+
+struct json_wanted {
+    const char *name;
+    struct json_span *value; /* zero it before */
+};
+/* The same for several members in one go. False where one of them is there twice. */
+bool json_members(const char *text, size_t len, const struct json_wanted wanted[], size_t count);
+
 /* Whether the value is this very text: "true", "\"ok\"". False where there is none. */
 bool json_span_is(struct json_span span, const char *text);
 /* Its first character: '{' object, '[' array, '"' string; 0 where there is none. */
 char json_span_kind(struct json_span span);
-/* The first character from `at` on that is no white space, or end. */
-const char *json_skip_space(const char *at, const char *end);
 
 #endif

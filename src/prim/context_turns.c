@@ -22,8 +22,7 @@ static struct context_cell *first_cell(struct context *context)
 
 static void forget_process(struct context *context)
 {
-    if (context->opened != NULL)
-        process_unref(context->opened);
+    process_unref(context->opened);
     context->opened = NULL;
 }
 
@@ -149,7 +148,6 @@ static void on_opened(struct worker_call *call)
     if (call->outcome == WORKER_ANSWERED) {
         context->opened = process_ref(call->process);
         copy_text(json_member(call->answer, call->answer_len, "engine"), context->engine, sizeof(context->engine));
-        copy_text(json_member(call->answer, call->answer_len, "version"), context->version, sizeof(context->version));
         contexts_want_spare(context->contexts, context->language);
         context_advance_soon(context);
         return;
@@ -208,7 +206,7 @@ static void advance(void *ctx)
         return;
     if (cell == NULL) {
         /* One that never ran (its program is missing, its client left) takes up no place. */
-        if (context->ending || (!context->has_state && worker_load(context->worker) == 0))
+        if (!context->has_state)
             contexts_remove(context);
         return;
     }
@@ -247,7 +245,6 @@ void contexts_leave(struct context_cell *cell)
     cell->context = NULL;
     cell->process = NULL;
     context->cell_count--;
-    context->idle_since_ms = loop_now_ms(context->contexts->loop);
     list_remove(&context->node);
     list_append(&context->contexts->list, &context->node);
     context_advance_soon(context);

@@ -1,8 +1,6 @@
 /* All contexts: finding them by name, making room, interpreters started ahead; see the header. Called by bind_code. */
 #include "prim/contexts_internal.h"
 
-#include "prim/argv.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,14 +23,10 @@ struct contexts *contexts_new(struct loop *loop, struct workers *workers, struct
     contexts->cwd = cwd;
     list_init(&contexts->list);
     contexts->languages = calloc(count, sizeof(*contexts->languages));
-    while (contexts->languages != NULL && contexts->language_count < count) {
-        struct worker_spec *spec = &contexts->languages[contexts->language_count].spec;
-        *spec = languages[contexts->language_count];
-        spec->argv = argv_copy(spec->argv);
-        if (spec->argv == NULL)
-            break;
+    while (contexts->languages != NULL && contexts->language_count < count &&
+           worker_spec_copy(&languages[contexts->language_count],
+                            &contexts->languages[contexts->language_count].spec) == 0)
         contexts->language_count++;
-    }
     if (contexts->language_count < count) {
         contexts_free(contexts);
         return NULL;
@@ -52,7 +46,7 @@ void contexts_free(struct contexts *contexts)
     }
     for (size_t i = 0; i < contexts->language_count; i++) {
         worker_retire(contexts->languages[i].spare);
-        argv_free(contexts->languages[i].spec.argv);
+        worker_spec_deinit(&contexts->languages[i].spec);
     }
     free(contexts->languages);
     free(contexts);
@@ -124,7 +118,7 @@ static bool recall(struct contexts *contexts, const struct language *language, c
 void contexts_remove(struct context *context)
 {
     struct contexts *contexts = context->contexts;
-    if (!context->ending && (context->has_state || context->lost))
+    if (context->has_state || context->lost)
         remember(contexts, context);
     list_remove(&context->node);
     contexts->count--;
@@ -227,36 +221,7 @@ int contexts_run(struct contexts *contexts, const char *language_name, const cha
     return 0;
 }
 
-/* --- for clients that look */
-
-void contexts_each(struct contexts *contexts, void (*fn)(const struct context_info *info, void *ctx), void *ctx)
+size_t contexts_count(const struct contexts *contexts)
 {
-    uint64_t now_ms = loop_now_ms(contexts->loop);
-    LIST_EACH (&contexts->list, node) {
-        const struct context *context = LIST_ENTRY(node, struct context, node);
-        struct context_info info = {
-            .name = context->name,
-            .language = context->language->spec.name,
-            .engine = context->engine,
-            .version = context->version,
-            .process = worker_process(context->worker),
-            .cells = context->cell_count,
-            .idle_ms = context->cell_count == 0 ? now_ms - context->idle_since_ms : 0,
-        };
-        fn(&info, ctx);
-    }
-}
-
-int contexts_end(struct contexts *contexts, const char *language_name, const char *name)
-{
-    const struct language *language = find_language(contexts, language_name);
-    struct context *context = language != NULL ? find(contexts, language, name) : NULL;
-    if (context == NULL)
-        return -1;
-    context->ending = true;
-    if (is_idle(context))
-        contexts_remove(context);
-    else
-        worker_kill(context->worker);
-    return 0;
+    return contexts->count;
 }

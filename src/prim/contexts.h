@@ -20,8 +20,8 @@ enum {
 struct contexts;
 struct context;
 
-/* The languages, by the name of their spec; copied but for `name` and `package`. cwd, where contexts begin, is borrowed
- * for as long as they live. NULL out of memory. */
+/* The languages, by the name of their spec; copied. cwd, where contexts begin, is borrowed for as long as they live.
+ * NULL out of memory. */
 struct contexts *contexts_new(struct loop *loop, struct workers *workers, struct process_table *processes,
                               const char *cwd, const struct worker_spec *languages, size_t count);
 /* Ends all; no cell may be left. Before workers_free. NULL is allowed. */
@@ -67,17 +67,7 @@ int contexts_run(struct contexts *contexts, const char *language, const char *na
  * usable again when the worker has answered. Harmless on one that was left. */
 void contexts_leave(struct context_cell *cell);
 
-struct context_info {
-    const char *name, *language;
-    const char *engine, *version;  /* "" until it has run */
-    const struct process *process; /* NULL: none lives */
-    size_t cells;                  /* that wait or run */
-    uint64_t idle_ms;              /* 0 while there are any */
-};
-/* The longest idle one first. Borrowed while fn runs. */
-void contexts_each(struct contexts *contexts, void (*fn)(const struct context_info *info, void *ctx), void *ctx);
-/* Ends one, as a client asks for: the cell that runs is WORKER_ENDED, those that wait begin anew. Its loss is told to
- * nobody. -1: there is none of that name. */
-int contexts_end(struct contexts *contexts, const char *language, const char *name);
+/* That there are; for tests. */
+size_t contexts_count(const struct contexts *contexts);
 
 #endif

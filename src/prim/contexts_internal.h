@@ -1,5 +1,5 @@
 /* What the files of the contexts share among themselves; nobody else includes it.
- *   contexts.c       all of them: finding, making room, spares, the list
+ *   contexts.c       all of them: finding, making room, spares
  *   context_turns.c  one of them: cells one after another, `open`, what became of its state */
 #ifndef ABX_PRIM_CONTEXTS_INTERNAL_H
 #define ABX_PRIM_CONTEXTS_INTERNAL_H
@@ -8,7 +8,7 @@
 #include "prim/contexts.h"
 
 struct language {
-    struct worker_spec spec; /* its argv is owned */
+    struct worker_spec spec; /* a copy */
     struct worker *spare;    /* started ahead, for the next context; NULL: none */
     bool wants_spare;        /* a context of it was opened since */
 };
@@ -21,17 +21,15 @@ struct context {
     struct worker *worker;
     struct list cells; /* in their order; the first one has the turn, or is to have it */
     size_t cell_count;
-    uint64_t idle_since_ms;
 
     struct process *opened; /* a reference: the one that `open` or a cell went to */
     bool has_state;         /* and a cell was sent to it */
     bool lost;              /* a state is gone, and no cell was told yet */
-    bool ending;            /* is to go as soon as no cell is left */
     bool opening;           /* the call below runs */
     bool opened_in_vain;    /* a process ended before it had answered `open`; the next one may do better */
     struct worker_call open;
     struct buf open_params;
-    char engine[16], version[32];
+    char engine[16];
     struct loop_defer advance;
 };
 

@@ -24,17 +24,20 @@ enum {
     READERS_PER_TURN = 8, /* each may take some hundred KiB: two hundred readers hold nobody up */
 };
 
+static int capture_output(struct process_output *output, size_t limit_bytes, struct err *err)
+{
+    output->capture = malloc(sizeof(*output->capture));
+    if (output->capture == NULL)
+        return err_set(err, ERR_INTERNAL, "out of memory for a process");
+    capture_init(output->capture, limit_bytes);
+    return 0;
+}
+
 int process_output_open(struct process_output *output, int fd, size_t capture_bytes, struct err *err)
 {
     output->fd = fd;
     process_ref(output->process);
-    if (capture_bytes > 0) {
-        output->capture = malloc(sizeof(*output->capture));
-        if (output->capture == NULL)
-            return err_set(err, ERR_INTERNAL, "out of memory for a process");
-        capture_init(output->capture, capture_bytes);
-    }
-    return 0;
+    return capture_bytes > 0 ? capture_output(output, capture_bytes, err) : 0;
 }
 
 void process_output_close(struct process_output *output)
@@ -349,13 +352,10 @@ int process_capture_restart(struct process *process, size_t limit_bytes, struct 
 {
     process_capture_free(process);
     for (int i = 0; i < 2; i++) {
-        struct capture *capture = malloc(sizeof(*capture));
-        if (capture == NULL) {
+        if (capture_output(&process->outputs[i], limit_bytes, err) != 0) {
             process_capture_free(process);
-            return err_set(err, ERR_INTERNAL, "out of memory for a process");
+            return -1;
         }
-        capture_init(capture, limit_bytes);
-        process->outputs[i].capture = capture;
     }
     return 0;
 }

@@ -2,7 +2,7 @@
  * by bind_worker, prim/worker_pool and prim/contexts. */
 #include "prim/worker.h"
 
-#include "prim/argv.h"
+#include "prim/worker_end.h"
 #include "prim/worker_line.h"
 #include "prim/worker_run.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENVELOPE_MAX_BYTES = 256, METHOD_MAX_BYTES = 64, STDERR_MAX_BYTES = 400, STDERR_TOLD_BYTES = 150 };
+enum { ENVELOPE_MAX_BYTES = 256, METHOD_MAX_BYTES = 64 };
 
 /* A call that its process has. */
 struct worker_slot {
@@ -32,7 +32,6 @@ struct worker {
     size_t slots_taken;
     uint64_t last_id;
     uint64_t calls_answered;
-    uint64_t idle_since_ms;
     bool lost; /* a process that had answered is gone, and no call was told that yet */
     bool retired;
     struct loop_defer pump; /* or, of a retired one, its release */
@@ -43,12 +42,6 @@ static void schedule(struct worker *worker);
 
 /* --- the end of a call */
 
-static void fill_slot(struct worker *worker, struct worker_slot *slot, struct worker_call *call)
-{
-    *slot = (struct worker_slot){.worker = worker, .id = ++worker->last_id, .call = call};
-    worker->slots_taken++;
-}
-
 static void free_slot(struct worker_slot *slot)
 {
     struct worker *worker = slot->worker;
@@ -56,8 +49,6 @@ static void free_slot(struct worker_slot *slot)
     slot->id = 0;
     slot->call = NULL;
     worker->slots_taken--;
-    if (worker->slots_taken == 0)
-        worker->idle_since_ms = loop_now_ms(worker->workers->loop);
     schedule(worker);
 }
 
@@ -112,49 +103,10 @@ static void on_line(void *ctx, const char *line, size_t len)
     finish(call, message.kind == WORKER_LINE_RESULT ? WORKER_ANSWERED : WORKER_REFUSED);
 }
 
-/* The last line of what it said on standard error, as far as it is of use to somebody who reads it. */
-static size_t last_words(const struct process *process, char out[STDERR_MAX_BYTES])
+/* Those that the process has. */
+static void end_calls(struct worker *worker, enum worker_outcome outcome, const struct process_exit *exit,
+                      const struct err *err)
 {
-    const struct ring *ring = process_ring(process, PROCESS_STDERR);
-    uint64_t from = ring->end > STDERR_MAX_BYTES ? ring->end - STDERR_MAX_BYTES : 0;
-    size_t len = ring_copy(ring, from, out, STDERR_MAX_BYTES);
-    while (len > 0 && (unsigned char)out[len - 1] <= ' ')
-        len--;
-    size_t start = len;
-    while (start > 0 && out[start - 1] != '\n')
-        start--;
-    if (len - start > STDERR_TOLD_BYTES)
-        start = len - STDERR_TOLD_BYTES;
-    memmove(out, out + start, len - start);
-    return len - start;
-}
-
-static void tell_end(const struct worker *worker, const struct worker_run *run, const struct process_exit *exit,
-                     struct err *err)
-{
-    char how[64], words[STDERR_MAX_BYTES];
-    size_t len = last_words(run->process, words);
-    if (!run->ended)
-        snprintf(how, sizeof(how), "does not end");
-    else if (exit->signal != 0)
-        snprintf(how, sizeof(how), "was ended by signal %d", exit->signal);
-    else
-        snprintf(how, sizeof(how), "ended with exit code %d", exit->exit_code);
-    err_set(err, ERR_INTERNAL, "%.40s %s%s%s%s%.*s", worker->spec.name, how, run->why != NULL ? " as " : "",
-            run->why != NULL ? run->why : "", len > 0 ? ": " : "", (int)len, words);
-}
-
-static void on_gone(void *ctx)
-{
-    struct worker *worker = ctx;
-    struct worker_run *run = worker->run;
-    struct process_exit exit = {0};
-    struct err err;
-    if (run->ended && process_exit(run->process, &exit) != 0)
-        exit = (struct process_exit){0};
-    tell_end(worker, run, &exit, &err);
-    worker->run = NULL;
-    worker->lost |= run->answered;
     for (size_t i = 0; i < worker->spec.calls_at_once; i++) {
         struct worker_slot *slot = &worker->slots[i];
         struct worker_call *call = slot->call;
@@ -164,13 +116,25 @@ static void on_gone(void *ctx)
         free_slot(slot);
         if (call == NULL)
             continue;
-        call->exit = exit;
-        call->err = err;
+        call->exit = *exit;
+        call->err = *err;
         if (late)
             err_set(&call->err, ERR_UPSTREAM_TIMEOUT, "%.40s had not answered %.64s after %" PRIu64 " ms",
                     worker->spec.name, call->method, call->deadline_ms);
-        finish(call, late ? WORKER_LATE : WORKER_ENDED);
+        finish(call, late ? WORKER_LATE : outcome);
     }
+}
+
+static void on_gone(void *ctx)
+{
+    struct worker *worker = ctx;
+    struct worker_run *run = worker->run;
+    struct process_exit exit;
+    struct err err;
+    worker_end_tell(run, worker->spec.name, &exit, &err);
+    worker->run = NULL;
+    worker->lost |= run->answered;
+    end_calls(worker, WORKER_ENDED, &exit, &err);
     schedule(worker);
 }
 
@@ -199,7 +163,6 @@ static int start_run(struct worker *worker, struct err *err)
     worker->run->ctx = worker;
     worker->run->on_line = on_line;
     worker->run->on_gone = on_gone;
-    worker->idle_since_ms = loop_now_ms(worker->workers->loop);
     return 0;
 }
 
@@ -224,7 +187,8 @@ static void send_next(struct worker *worker)
         fail_call(call, &err);
         return;
     }
-    fill_slot(worker, slot, call);
+    *slot = (struct worker_slot){.worker = worker, .id = ++worker->last_id, .call = call};
+    worker->slots_taken++;
     call->slot = slot;
     call->process = worker->run->process;
     call->fresh = worker->lost;
@@ -314,32 +278,24 @@ static void worker_release(void *ctx)
     loop_defer_stop(&worker->pump);
     for (size_t i = 0; i < worker->spec.calls_at_once; i++)
         loop_timer_stop(&worker->slots[i].timer);
-    argv_free(worker->spec.argv);
-    free((char *)worker->spec.name);
-    free((char *)worker->spec.package);
+    worker_spec_deinit(&worker->spec);
     free(worker);
 }
 
 struct worker *worker_new(struct workers *workers, const struct worker_spec *spec)
 {
-    size_t slots = spec->calls_at_once > 0 ? spec->calls_at_once : 1;
-    struct worker *worker = calloc(1, sizeof(*worker) + slots * sizeof(worker->slots[0]));
-    if (worker == NULL)
+    struct worker_spec copy;
+    if (worker_spec_copy(spec, &copy) != 0)
         return NULL;
-    worker->workers = workers;
-    worker->spec = *spec;
-    worker->spec.calls_at_once = (unsigned)slots;
-    worker->spec.name = strdup(spec->name);
-    worker->spec.package = spec->package != NULL ? strdup(spec->package) : NULL;
-    worker->spec.argv = argv_copy(spec->argv);
-    worker->idle_since_ms = loop_now_ms(workers->loop);
-    list_init(&worker->waiting);
-    list_append(&workers->all, &worker->node);
-    if (worker->spec.name == NULL || (spec->package != NULL && worker->spec.package == NULL) ||
-        worker->spec.argv == NULL) {
-        worker_release(worker);
+    struct worker *worker = calloc(1, sizeof(*worker) + copy.calls_at_once * sizeof(worker->slots[0]));
+    if (worker == NULL) {
+        worker_spec_deinit(&copy);
         return NULL;
     }
+    worker->workers = workers;
+    worker->spec = copy;
+    list_init(&worker->waiting);
+    list_append(&workers->all, &worker->node);
     return worker;
 }
 
@@ -374,11 +330,6 @@ const struct worker_spec *worker_spec(const struct worker *worker)
     return &worker->spec;
 }
 
-const char *worker_name(const struct worker *worker)
-{
-    return worker->spec.name;
-}
-
 size_t worker_load(const struct worker *worker)
 {
     return worker->waiting_count + worker->slots_taken;
@@ -394,9 +345,9 @@ struct process *worker_process(const struct worker *worker)
     return worker->run != NULL ? worker->run->process : NULL;
 }
 
-uint64_t worker_idle_since_ms(const struct worker *worker)
+const struct worker_dir *worker_private(const struct worker *worker)
 {
-    return worker->idle_since_ms;
+    return worker->run != NULL ? &worker->run->dir : NULL;
 }
 
 void workers_each(struct workers *workers, void (*fn)(const struct worker *worker, void *ctx), void *ctx)
@@ -421,20 +372,13 @@ struct workers *workers_new(struct loop *loop, struct process_table *processes, 
     *workers = (struct workers){.loop = loop, .processes = processes, .confine = confine};
     list_init(&workers->all);
     list_init(&workers->runs);
+    worker_run_sweep(workers);
     return workers;
 }
 
 static void fail_all(struct worker *worker, const struct err *err)
 {
-    for (size_t i = 0; i < worker->spec.calls_at_once; i++) {
-        struct worker_slot *slot = &worker->slots[i];
-        struct worker_call *call = slot->call;
-        if (slot->id == 0)
-            continue;
-        free_slot(slot);
-        if (call != NULL)
-            fail_call(call, err);
-    }
+    end_calls(worker, WORKER_FAILED, &(const struct process_exit){0}, err);
     while (worker->waiting_count > 0)
         fail_call(take_waiting(worker), err);
 }

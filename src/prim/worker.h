@@ -13,7 +13,7 @@
 #include "base/list.h"
 #include "base/loop.h"
 #include "prim/confine.h"
-#include "prim/process.h"
+#include "prim/worker_spec.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,31 +21,20 @@
 
 struct workers; /* all of a server */
 struct worker;
+struct worker_dir;
 
 enum {
     WORKER_LINE_MAX_BYTES = 32 * 1024 * 1024, /* of a message, both ways; a worker that sends more is ended */
     WORKER_WAITING_MAX = 64,                  /* calls that wait for one worker; past it ERR_TOO_MANY_REQUESTS */
 };
 
-/* The confine tells the base directory, where workers start, and guards the removal of private directories. NULL with
- * *err. */
+/* The confine tells the base directory, where workers start, and guards the removal of private directories. Those that
+ * a server left which was killed are removed now, on a thread. NULL with *err. */
 struct workers *workers_new(struct loop *loop, struct process_table *processes, const struct confine *confine,
                             struct err *err);
 /* Fails all calls with ERR_SHUTTING_DOWN (on_done is called from here), frees all workers, kills the processes that
  * still live, and removes the private directories. Blocks for that. Before process_table_free. */
 void workers_free(struct workers *workers);
-
-struct worker_spec {
-    const char *name; /* "git", "python": the tag of its processes, and what messages call it */
-    enum process_kind kind;
-    char *const *argv;       /* the program is looked for on PATH of the environment */
-    const char *package;     /* the package that brings argv[0]; ERR_UNAVAILABLE names it. NULL: it is part of abxd */
-    bool client_env;         /* process_table_env instead of process_table_own_env */
-    unsigned calls_at_once;  /* 1: one queue; more: as many are sent, the rest waits */
-    size_t memory_max_bytes; /* RLIMIT_DATA of each of its processes (private writable memory); 0: no bound */
-    unsigned fds_max;        /* RLIMIT_NOFILE; 0: as the server's */
-    unsigned grace_ms;       /* from asking it to stop a call (or to end) to SIGKILL of its tree */
-};
 
 /* Nothing is started yet. The spec is copied. NULL out of memory. */
 struct worker *worker_new(struct workers *workers, const struct worker_spec *spec);
@@ -103,11 +92,11 @@ void worker_call_cancel(struct worker_call *call);
 
 /* For those who choose among workers, and for /capabilities. */
 const struct worker_spec *worker_spec(const struct worker *worker); /* borrowed */
-const char *worker_name(const struct worker *worker);
-size_t worker_load(const struct worker *worker);             /* calls that wait or run, cancelled ones too */
-uint64_t worker_calls(const struct worker *worker);          /* answered, ever */
-struct process *worker_process(const struct worker *worker); /* NULL: none lives. Borrowed */
-uint64_t worker_idle_since_ms(const struct worker *worker);  /* loop_now_ms of the end of its last call, or start */
+size_t worker_load(const struct worker *worker);                    /* calls that wait or run, cancelled ones too */
+uint64_t worker_calls(const struct worker *worker);                 /* answered, ever */
+struct process *worker_process(const struct worker *worker);        /* NULL: none lives. Borrowed */
+/* Its private directories, in on_done those of the process that answered. NULL: none lives. Borrowed */
+const struct worker_dir *worker_private(const struct worker *worker);
 /* Those that are not retired, in the order of their making. */
 void workers_each(struct workers *workers, void (*fn)(const struct worker *worker, void *ctx), void *ctx);
 

@@ -119,10 +119,13 @@ static void read_some(struct worker_channel *channel, size_t budget)
 static void on_ready(void *ctx, int events)
 {
     struct worker_channel *channel = ctx;
+    bool was_deaf = channel->deaf;
     if (events & LOOP_WRITABLE)
         worker_channel_send(channel);
     if (events & ~LOOP_WRITABLE)
         read_some(channel, TURN_BYTES);
+    else if (was_deaf) /* and has nothing to say, not even that it has ended */
+        end(channel, "it does not read its channel");
 }
 
 void worker_channel_send(struct worker_channel *channel)
@@ -133,8 +136,10 @@ void worker_channel_send(struct worker_channel *channel)
             send(channel->fd, out->data + channel->sent, out->len - channel->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (len < 0 && errno == EINTR)
             continue;
-        if (len < 0)
-            break; /* with EPIPE: its end is seen where it is read, behind what it said before */
+        if (len < 0) {
+            channel->deaf = errno == EPIPE; /* if it has ended, that is seen where it is read, behind what it said */
+            break;
+        }
         channel->sent += (size_t)len;
     }
     if (channel->fd < 0)
@@ -142,6 +147,9 @@ void worker_channel_send(struct worker_channel *channel)
     bool all = channel->sent == out->len;
     if (all) {
         empty(out);
+        channel->sent = 0;
+    } else if (channel->sent > out->len / 2) { /* who is always a bit behind shall not fill it up */
+        buf_consume(out, channel->sent);
         channel->sent = 0;
     }
     if (channel->watch == NULL)

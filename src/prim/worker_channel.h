@@ -17,6 +17,7 @@ struct worker_channel {
     struct buf in, out;
     size_t searched; /* of in: there is no end of a line before it */
     size_t sent;     /* of out */
+    bool deaf;       /* the other end takes nothing any more */
     void *ctx;
     /* A line without its end, borrowed. The channel may be closed in there, but not given up (deinit). */
     void (*on_line)(void *ctx, const char *line, size_t len);

@@ -25,7 +25,7 @@ static void read_text(struct json_span object, const char *name, char *text, siz
     static const struct json_events events = {.on_string = on_string};
     struct text_out out = {text, size};
     struct err err;
-    struct json_span span = object.text != NULL ? json_member(object.text, object.len, name) : object;
+    struct json_span span = json_member(object.text, object.len, name);
     text[0] = '\0';
     if (json_span_kind(span) == '"' && json_scan(span.text, span.len, &events, &out, &err) != 0)
         text[0] = '\0';

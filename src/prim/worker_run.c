@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -15,7 +16,7 @@ enum {
     END_NOW_MS = 1000,
 };
 
-/* --- the end */
+/* --- what it leaves behind; on threads, as trees may be large */
 
 struct removal {
     struct workers *workers;
@@ -35,7 +36,6 @@ static void on_removed(void *ctx)
     free(removal);
 }
 
-/* On a thread, as a tree may be large. */
 static void remove_soon(struct worker_run *run)
 {
     struct removal *removal = malloc(sizeof(*removal));
@@ -49,6 +49,47 @@ static void remove_soon(struct worker_run *run)
     }
     worker_dir_remove(&run->dir, run->workers->confine);
 }
+
+struct sweep {
+    struct workers *workers;
+    char parent[PATH_MAX];
+};
+
+static void sweep_dirs(void *ctx)
+{
+    const struct sweep *sweep = ctx;
+    if (sweep->parent[0] == '/')
+        worker_dir_sweep(sweep->parent, sweep->workers->confine);
+    worker_dir_sweep("/tmp", sweep->workers->confine);
+}
+
+static void on_swept(void *ctx)
+{
+    struct sweep *sweep = ctx;
+    sweep->workers->removals--;
+    free(sweep);
+}
+
+static const char *private_parent(const struct workers *workers)
+{
+    return env_block_get(process_table_own_env(workers->processes), "TMPDIR");
+}
+
+void worker_run_sweep(struct workers *workers)
+{
+    struct sweep *sweep = malloc(sizeof(*sweep));
+    const char *parent = private_parent(workers);
+    if (sweep == NULL)
+        return;
+    sweep->workers = workers;
+    snprintf(sweep->parent, sizeof(sweep->parent), "%s", parent != NULL ? parent : "");
+    if (loop_job(workers->loop, sweep_dirs, on_swept, sweep) == 0)
+        workers->removals++;
+    else
+        free(sweep); /* the next start will do it */
+}
+
+/* --- the end */
 
 static void release(struct worker_run *run)
 {
@@ -91,8 +132,7 @@ static void on_given_up(void *ctx)
 static void kill_tree(struct worker_run *run)
 {
     struct err err;
-    if (process_state(run->process) == PROCESS_RUNNING && process_signal(run->process, SIGKILL, true, &err) != 0 &&
-        err.code != ERR_ALREADY_EXITED)
+    if (process_signal(run->process, SIGKILL, true, &err) != 0 && err.code != ERR_ALREADY_EXITED)
         log_warn("worker", "cannot kill process %d: %s", (int)process_pid(run->process), err.text);
 }
 
@@ -170,20 +210,22 @@ static int unavailable(const struct worker_spec *spec, const struct err *why, st
                    spec->name, spec->argv[0], spec->package);
 }
 
-/* The address sanitizer reserves more private memory than any machine has: what was built with it cannot be bounded. */
+/* Sanitizers reserve more private memory than any machine has: what was built with one cannot be bounded. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED true
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED false
+#endif
+
 static size_t memory_max(const struct worker_spec *spec)
 {
-#if defined(__SANITIZE_ADDRESS__)
-    return spec->package != NULL ? spec->memory_max_bytes : 0;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-    return spec->package != NULL ? spec->memory_max_bytes : 0;
-#else
-    return spec->memory_max_bytes;
-#endif
-#else
-    return spec->memory_max_bytes;
-#endif
+    bool ours = spec->package == NULL;
+    return SANITIZED && ours ? 0 : spec->memory_max_bytes;
 }
 
 static int start_process(struct worker_run *run, const struct worker_spec *spec, int channel_fd, struct err *err)
@@ -229,8 +271,7 @@ struct worker_run *worker_run_start(struct workers *workers, const struct worker
     run->grace_ms = spec->grace_ms;
     run->channel.fd = -1;
     int theirs = -1;
-    const char *parent = env_block_get(process_table_own_env(workers->processes), "TMPDIR");
-    int failed = worker_dir_make(&run->dir, parent, err);
+    int failed = worker_dir_make(&run->dir, private_parent(workers), err);
     if (failed == 0) /* each call that runs may be large, and the notices that ask to stop them are not */
         failed = worker_channel_open(&run->channel, workers->loop, WORKER_LINE_MAX_BYTES,
                                      (spec->calls_at_once + (size_t)1) * WORKER_LINE_MAX_BYTES, &theirs, err);

@@ -14,7 +14,7 @@ struct workers {
     const struct confine *confine;
     struct list all;  /* workers */
     struct list runs; /* worker_run */
-    size_t removals;  /* of private directories, on threads */
+    size_t removals;  /* of private directories, on threads; a sweep is one */
     bool ending;
 };
 
@@ -43,6 +43,8 @@ struct worker_run *worker_run_start(struct workers *workers, const struct worker
 void worker_run_kill(struct worker_run *run, const char *why);
 /* It is to end by itself, within its grace; nothing is called any more. */
 void worker_run_leave(struct worker_run *run);
+/* Private directories of servers that were killed go, on a thread. */
+void worker_run_sweep(struct workers *workers);
 /* Kills it and waits for that, and removes its directories; blocks. Nothing is called. */
 void worker_run_free_now(struct worker_run *run);
 

@@ -44,6 +44,23 @@ static void test_finds(void **state)
     expect("{\"\\u0061\":1}", "a", NULL);
 }
 
+static void test_finds_several(void **state)
+{
+    (void)state;
+    const char *text = "{\"b\":[{\"a\":1}],\"a\":\"\\\\\\\"\\\\\",\"c\":{}}";
+    struct json_span a = {0}, b = {0}, none = {0};
+    const struct json_wanted wanted[] = {{"a", &a}, {"b", &b}, {"d", &none}};
+    assert_true(json_members(text, strlen(text), wanted, 3));
+    assert_true(json_span_is(a, "\"\\\\\\\"\\\\\""));
+    assert_true(json_span_is(b, "[{\"a\":1}]"));
+    assert_null(none.text);
+    text = "{\"d\":1,\"e\":2,\"e\":3,\"d\":4}";
+    assert_false(json_members(text, strlen(text), &wanted[2], 1));
+    assert_true(json_span_is(none, "1"));
+    assert_true(json_members(text, strlen(text), wanted, 0));
+    assert_true(json_members(NULL, 0, wanted, 3));
+}
+
 static void test_finds_nothing(void **state)
 {
     (void)state;
@@ -73,6 +90,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_finds),
+        cmocka_unit_test(test_finds_several),
         cmocka_unit_test(test_finds_nothing),
         cmocka_unit_test(test_cut_text_is_never_left),
     };

@@ -28,7 +28,6 @@ static const char interpreter[] =
 static char starts_path[] = "/tmp/contexts-XXXXXX";
 static const char shaky[] = "echo >>\"$2\"; [ $(wc -l <\"$2\") -ge \"$1\" ] || { read line <&3; exit 9; }; eval \"$3\"";
 
-static struct worker_fixture fixture;
 static struct contexts *contexts;
 
 struct test_cell {
@@ -152,19 +151,6 @@ static void expect_refused(const char *language, const char *name, enum err_code
     contexts_leave(&test.cell); /* harmless */
 }
 
-static void count_one(const struct context_info *info, void *ctx)
-{
-    (void)info;
-    ++*(size_t *)ctx;
-}
-
-static size_t context_count(void)
-{
-    size_t count = 0;
-    contexts_each(contexts, count_one, &count);
-    return count;
-}
-
 static void keeps_a_state_by_name(void **state)
 {
     (void)state;
@@ -172,7 +158,7 @@ static void keeps_a_state_by_name(void **state)
     assert_int_equal(expect("a", "2", false), pid);
     assert_int_not_equal(expect("b", "1", false), pid);
     assert_int_equal(expect("a", "3", false), pid);
-    assert_int_equal(context_count(), 2);
+    assert_int_equal(contexts_count(contexts), 2);
 }
 
 static void languages_have_names_of_their_own(void **state)
@@ -251,7 +237,7 @@ static void the_longest_idle_one_makes_room(void **state)
         expect((char[]){'c', (char)('0' + i), '\0'}, "1", false);
     expect("c0", "2", false);
     expect("ninth", "1", false); /* in the place of c1 */
-    assert_int_equal(context_count(), CONTEXTS_MAX);
+    assert_int_equal(contexts_count(contexts), CONTEXTS_MAX);
     expect("c0", "3", false);
     expect("c1", "1", true); /* of c2 */
     expect("c1", "2", false);
@@ -288,7 +274,7 @@ static void too_many_waiting_cells_are_refused(void **state)
         contexts_leave(&waiting[i].cell);
     contexts_leave(&running.cell);
     turn_for_ms(&fixture.base, 20);
-    assert_int_equal(context_count(), 0); /* nothing ever ran in it */
+    assert_int_equal(contexts_count(contexts), 0); /* nothing ever ran in it */
 }
 
 static void a_late_cell_ends_its_process(void **state)
@@ -311,7 +297,7 @@ static void a_spare_is_started_ahead(void **state)
     assert_int_equal(process_table_living(fixture.base.table), 1);
     turn_for_ms(&fixture.base, 1500);
     assert_int_equal(process_table_living(fixture.base.table), 2);
-    assert_int_equal(context_count(), 1);
+    assert_int_equal(contexts_count(contexts), 1);
     expect("b", "1", false);
     assert_int_equal(process_table_living(fixture.base.table), 2); /* b took it */
     turn_for_ms(&fixture.base, 1500);
@@ -368,7 +354,7 @@ static void refuses_names(void **state)
     expect_refused("sh", longest, ERR_INVALID_REQUEST, "context");
     longest[CONTEXT_NAME_MAX] = '\0';
     expect(longest, "1", false);
-    assert_int_equal(context_count(), 1);
+    assert_int_equal(contexts_count(contexts), 1);
 }
 
 static void a_missing_program_takes_no_place(void **state)
@@ -383,27 +369,7 @@ static void a_missing_program_takes_no_place(void **state)
     assert_int_equal(test.cell.err.code, ERR_UNAVAILABLE);
     assert_non_null(strstr(test.cell.err.text, "a-package"));
     turn_for_ms(&fixture.base, 20);
-    assert_int_equal(context_count(), 0);
-}
-
-static void ends_one_by_name(void **state)
-{
-    (void)state;
-    struct test_cell test;
-    assert_int_equal(contexts_end(contexts, "sh", "a"), -1);
-    expect("a", "1", false);
-    assert_int_equal(contexts_end(contexts, "other", "a"), -1);
-    assert_int_equal(contexts_end(contexts, "sh", "a"), 0);
-    assert_int_equal(context_count(), 0);
-    expect("a", "1", false); /* nobody is told */
-    begin(&test, "a", "slow");
-    while (!test.begun)
-        loop_turn(fixture.base.loop, true);
-    assert_int_equal(contexts_end(contexts, "sh", "a"), 0);
-    finish(&test);
-    assert_int_equal(test.cell.outcome, WORKER_ENDED);
-    turn_for_ms(&fixture.base, 20);
-    assert_int_equal(context_count(), 0);
+    assert_int_equal(contexts_count(contexts), 0);
 }
 
 int main(void)
@@ -423,7 +389,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_never_opens_is_unavailable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_missing_program_takes_no_place, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(ends_one_by_name, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

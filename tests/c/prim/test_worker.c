@@ -1,22 +1,6 @@
 /* prim/worker: calls, answers and notices, queues, and cancelling. */
 #include "worker_fixture.h"
 
-static struct worker_fixture fixture;
-
-static int set_up(void **state)
-{
-    (void)state;
-    worker_fixture_open(&fixture);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    worker_fixture_close(&fixture);
-    return 0;
-}
-
 static void answers_and_refuses(void **state)
 {
     (void)state;
@@ -254,17 +238,17 @@ static void may_be_retired_from_its_last_call(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(answers_and_refuses, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(takes_calls_in_their_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(sends_as_many_at_once_as_it_may, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(hands_on_notices_before_the_answer, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(takes_lines_of_any_size_and_in_any_pieces, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(takes_many_calls, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses_too_many_and_too_large_calls, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(forgets_a_waiting_call, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(asks_a_running_call_to_stop, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kills_what_does_not_stop, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(may_be_retired_from_its_last_call, set_up, tear_down),
+        WORKER_TEST(answers_and_refuses),
+        WORKER_TEST(takes_calls_in_their_order),
+        WORKER_TEST(sends_as_many_at_once_as_it_may),
+        WORKER_TEST(hands_on_notices_before_the_answer),
+        WORKER_TEST(takes_lines_of_any_size_and_in_any_pieces),
+        WORKER_TEST(takes_many_calls),
+        WORKER_TEST(refuses_too_many_and_too_large_calls),
+        WORKER_TEST(forgets_a_waiting_call),
+        WORKER_TEST(asks_a_running_call_to_stop),
+        WORKER_TEST(kills_what_does_not_stop),
+        WORKER_TEST(may_be_retired_from_its_last_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,22 +4,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-static struct worker_fixture fixture;
-
-static int set_up(void **state)
-{
-    (void)state;
-    worker_fixture_open(&fixture);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    worker_fixture_close(&fixture);
-    return 0;
-}
-
 /* The worker answers as if nothing had been, from another process; `fresh` tells the first call of it, and no other. */
 static void expect_restart(struct worker *worker, bool fresh)
 {
@@ -51,6 +35,19 @@ static void tells_how_a_process_ended(void **state)
     assert_non_null(strstr(call->call.err.text, "fake was ended by signal 11"));
     free_call(call);
     expect_restart(worker, true);
+}
+
+/* The words that tell why, not those that come last. */
+static void tells_what_was_said_last(void **state)
+{
+    (void)state;
+    struct worker *worker = make_worker(&fixture, 1, NULL);
+    struct test_call *call = run_call(&fixture, worker, "throw", "{}", WORKER_ENDED);
+    assert_string_equal(call->call.err.text, "fake ended with exit code 1: Error: it is the matter");
+    free_call(call);
+    call = run_call(&fixture, worker, "exit", "{\"code\":3,\"say\":\"Node.js v20.20.2\"}", WORKER_ENDED);
+    assert_string_equal(call->call.err.text, "fake ended with exit code 3: first line");
+    free_call(call);
 }
 
 static void delivers_an_answer_that_was_the_last_thing(void **state)
@@ -144,6 +141,20 @@ static void ends_who_breaks_the_protocol(void **state)
     expect_restart(worker, true);
 }
 
+/* It lives, and its channel is open, but nothing goes there any more: not seen, the loop would never rest again. */
+static void ends_who_does_not_listen(void **state)
+{
+    (void)state;
+    struct worker *worker = make_worker(&fixture, 1, NULL);
+    struct test_call *call = run_call(&fixture, worker, "deaf", "{}", WORKER_ANSWERED);
+    assert_string_equal(call->answer, "\"what?\"");
+    free_call(call);
+    call = run_call(&fixture, worker, "echo", "{}", WORKER_ENDED);
+    assert_string_equal(call->call.err.text, "fake was ended by signal 9 as it does not read its channel");
+    free_call(call);
+    expect_restart(worker, true);
+}
+
 static void tells_which_package_is_missing(void **state)
 {
     (void)state;
@@ -201,6 +212,34 @@ static void removes_what_it_left(void **state)
     assert_string_equal(call->answer, "true");
     free_call(call); /* worker_fixture_close finds the directory empty */
     assert_int_equal(access("/etc/passwd", F_OK), 0);
+}
+
+/* Of a server that was killed; what is held, or only looks like it, stays. */
+static void removes_what_another_server_left(void **state)
+{
+    (void)state;
+    struct worker *worker = make_worker(&fixture, 1, NULL);
+    struct err err;
+    char left[96], made[96], other[96], file[128], *home;
+    snprintf(left, sizeof(left), "%s/abxd-worker-left00", fixture.private_dir);
+    snprintf(made, sizeof(made), "%s/abxd-made-XXXXXX", fixture.private_dir);
+    snprintf(other, sizeof(other), "%s/abxd-other-XXXXXX", fixture.private_dir);
+    assert_non_null(mkdtemp(made));
+    assert_non_null(mkdtemp(other));
+    snprintf(file, sizeof(file), "%s/home", made);
+    assert_int_equal(mkdir(file, 0500), 0);
+    assert_int_equal(rename(made, left),
+                     0); /* whole from its first moment on, as the fixture's own sweep may still run */
+    struct test_call *call = run_call(&fixture, worker, "surroundings", "{}", WORKER_ANSWERED);
+    assert_int_equal(sscanf(call->answer, "{\"home\":\"%m[^\"]", &home), 1);
+    free_call(call);
+    struct workers *next = workers_new(fixture.base.loop, fixture.base.table, fixture.confine, &err);
+    assert_non_null(next);
+    workers_free(next); /* waits for it */
+    assert_int_equal(access(left, F_OK), -1);
+    assert_int_equal(access(home, F_OK), 0);
+    assert_int_equal(rmdir(other), 0);
+    free(home);
 }
 
 static bool lives(pid_t pid)
@@ -307,25 +346,26 @@ static void ends_with_the_table(void **state)
     free_call(call);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(tells_how_a_process_ended),
-        TEST(delivers_an_answer_that_was_the_last_thing),
-        TEST(fails_only_the_calls_that_the_process_had),
-        TEST(kills_at_the_deadline),
-        TEST(is_killed_when_asked),
-        TEST(ends_who_breaks_the_protocol),
-        TEST(tells_which_package_is_missing),
-        TEST(has_surroundings_of_its_own),
-        TEST(removes_what_it_left),
-        TEST(ends_what_it_left_running),
-        TEST(stands_ready_when_warm),
-        TEST(retires),
-        TEST(ends_with_calls_running),
-        TEST(ends_with_the_table),
+        WORKER_TEST(tells_how_a_process_ended),
+        WORKER_TEST(tells_what_was_said_last),
+        WORKER_TEST(delivers_an_answer_that_was_the_last_thing),
+        WORKER_TEST(fails_only_the_calls_that_the_process_had),
+        WORKER_TEST(kills_at_the_deadline),
+        WORKER_TEST(is_killed_when_asked),
+        WORKER_TEST(ends_who_breaks_the_protocol),
+        WORKER_TEST(ends_who_does_not_listen),
+        WORKER_TEST(tells_which_package_is_missing),
+        WORKER_TEST(has_surroundings_of_its_own),
+        WORKER_TEST(removes_what_it_left),
+        WORKER_TEST(removes_what_another_server_left),
+        WORKER_TEST(ends_what_it_left_running),
+        WORKER_TEST(stands_ready_when_warm),
+        WORKER_TEST(retires),
+        WORKER_TEST(ends_with_calls_running),
+        WORKER_TEST(ends_with_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,22 +3,6 @@
 
 #include "worker_fixture.h"
 
-static struct worker_fixture fixture;
-
-static int set_up(void **state)
-{
-    (void)state;
-    worker_fixture_open(&fixture);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    worker_fixture_close(&fixture);
-    return 0;
-}
-
 static struct worker_pool *make_pool(size_t size_max)
 {
     struct worker *model = make_worker(&fixture, 1, NULL);
@@ -92,9 +76,9 @@ static void retired_ones_are_not_shown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(prefers_the_idle_then_grows_then_shares, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(makes_single_ones, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(retired_ones_are_not_shown, set_up, tear_down),
+        WORKER_TEST(prefers_the_idle_then_grows_then_shares),
+        WORKER_TEST(makes_single_ones),
+        WORKER_TEST(retired_ones_are_not_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,24 @@ static inline void worker_fixture_close(struct worker_fixture *fixture)
     fixture_close(&fixture->base);
 }
 
+static struct worker_fixture fixture;
+
+static inline int worker_set_up(void **state)
+{
+    (void)state;
+    worker_fixture_open(&fixture);
+    return 0;
+}
+
+static inline int worker_tear_down(void **state)
+{
+    (void)state;
+    worker_fixture_close(&fixture);
+    return 0;
+}
+
+#define WORKER_TEST(name) cmocka_unit_test_setup_teardown(name, worker_set_up, worker_tear_down)
+
 static inline struct worker *make_worker(struct worker_fixture *fixture, unsigned calls_at_once, const char *argument)
 {
     char *argv[] = {ABX_BINARY_DIR "/tests/c/fake_worker", (char *)argument, NULL};

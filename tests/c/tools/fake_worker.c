@@ -140,6 +140,12 @@ static void obey(const char *line)
     } else if (strcmp(method, "exit") == 0) {
         fprintf(stderr, "first line\n%s\n", word(line, "\"say\":\"", text));
         exit((int)number(line, "\"code\":"));
+    } else if (strcmp(method, "throw") == 0) { /* as Node ends */
+        fputs("file:///x.mjs:1\nthrow new Error('it is the matter')\n      ^\n\nError: it is the matter\n    at "
+              "x.mjs:1:7\n"
+              "    at ModuleJob.run (node:internal/modules:263:25) {\n  code: 'E'\n}\n\nNode.js v20.20.2\n",
+              stderr);
+        exit(1);
     } else if (strcmp(method, "crash") == 0) {
         kill(getpid(), SIGSEGV);
     } else if (strcmp(method, "answer_and_die") == 0) {
@@ -160,6 +166,11 @@ static void obey(const char *line)
         }
     } else if (strcmp(method, "close") == 0) {
         close(CHANNEL);
+        for (;;)
+            sleep_ms(1000);
+    } else if (strcmp(method, "deaf") == 0) {
+        shutdown(CHANNEL, SHUT_RD);
+        answer(id, "\"what?\"");
         for (;;)
             sleep_ms(1000);
     } else if (strcmp(method, "surroundings") == 0) {
