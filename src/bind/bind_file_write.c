@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct write_job {
     struct fs_job job; /* first: fs_job.c frees by it */
@@ -13,22 +14,34 @@ struct write_job {
         struct edit) char bytes[]; /* all that the request points to: the edits first, as they need to be aligned */
 };
 
+static void close_file(struct file_write *request)
+{
+    if (request->from_file)
+        close(request->content_fd);
+    request->from_file = false;
+}
+
 static int write_run(struct fs_job *job, struct err *err)
 {
     struct write_job *write = (struct write_job *)job;
     write->request.at_once = job->place == FS_JOB_ON_LOOP;
     int result = file_write(job->confine, &write->request, &job->answer, &job->created, err);
     job->go_on = result == 1;
+    if (!job->go_on)
+        close_file(&write->request); /* here, as it may be the last of a file without a name: giving its pages back
+                                      * takes its time */
     return result < 0 ? -1 : 0;
 }
 
 static void write_free(struct fs_job *job)
 {
-    free(job);
+    struct write_job *write = (struct write_job *)job;
+    close_file(&write->request);
+    free(write);
 }
 
-static const char *const option_keys[] = {"path",           "content", "encoding", "append", "overwrite",
-                                          "create_parents", "mode",    "if_match", "edits",  NULL};
+static const char *const option_keys[] = {"path",           "content", "file",     "encoding", "append", "overwrite",
+                                          "create_parents", "mode",    "if_match", "edits",    NULL};
 static const char *const edit_keys[] = {"old", "new", "all", NULL};
 
 static struct edit read_edit(lua_State *L, int table)
@@ -64,7 +77,7 @@ static struct edit *read_edits(lua_State *L, int options, size_t *out_count)
     return edits;
 }
 
-/* The request with pointers into Lua's strings. Raises for misuse. */
+/* The request with pointers into Lua's strings; the member "file", or nil, is on top. Raises for misuse. */
 static struct file_write read_options(lua_State *L, int options)
 {
     lua_check_keys(L, options, option_keys, "fs.write");
@@ -84,6 +97,9 @@ static struct file_write read_options(lua_State *L, int options)
         luaL_error(L, "fs.write: 'path' must be given");
     request.content = lua_field_string(L, options, "content", &request.content_len);
     request.edits = read_edits(L, options, &request.edit_count);
+    lua_getfield(L, options, "file");
+    if (!lua_isnil(L, -1) && (request.content || request.edits || request.base64 || request.append))
+        luaL_error(L, "fs.write: 'file' is all of the new content");
     return request;
 }
 
@@ -92,7 +108,7 @@ static size_t bytes_needed(const struct file_write *request)
     size_t size = request->edit_count * sizeof(*request->edits);
     for (size_t i = 0; i < request->edit_count; i++)
         size += request->edits[i].old_len + request->edits[i].new_len;
-    size += request->path_len + request->content_len;
+    size += request->path_len + (request->content ? request->content_len : 0);
     return size + (request->if_match ? strlen(request->if_match) + 1 : 0);
 }
 
@@ -124,8 +140,19 @@ static void take_in(struct file_write *request, char *to)
         request->if_match = move_in(&to, request->if_match, strlen(request->if_match) + 1);
 }
 
-/* fs.write{path=, content=, encoding=, append=, overwrite=, create_parents=, mode=, if_match=, edits=} -> JSON, created
- * | nil, code, message, field.  Yields, unless it is little and stays in memory. */
+static bool take_file(lua_State *L, struct file_write *request)
+{
+    struct response_file file;
+    if (!lua_take_file(L, -1, &file))
+        return false;
+    request->from_file = true;
+    request->content_fd = file.fd;
+    request->content_len = (size_t)file.size;
+    return true;
+}
+
+/* fs.write{path=, content=, file=, encoding=, append=, overwrite=, create_parents=, mode=, if_match=, edits=} -> JSON,
+ * created | nil, code, message, field.  Yields, unless it is little and stays in memory. */
 int bind_fs_write(lua_State *L)
 {
     task_check(L);
@@ -134,5 +161,9 @@ int bind_fs_write(lua_State *L)
     take_in(&request, write->bytes);
     request.cancelled = &write->job.cancelled;
     write->request = request;
+    if (!lua_isnil(L, -1) && !take_file(L, &write->request)) {
+        write_free(&write->job);
+        return luaL_error(L, "fs.write: 'file' must be an open file that was not taken before");
+    }
     return fs_job_start(L, &write->job, FS_JOB_ON_LOOP, false);
 }

@@ -22,7 +22,7 @@ struct response_file {
     int fd;                       /* owned by the response; -1 once taken */
     uint64_t size, first, length; /* what is sent: length bytes from first */
     struct timespec modified_at;
-    char etag[80]; /* with its quotes */
+    char etag[80]; /* with its quotes; "": made for this answer alone, so without conditions and ranges */
 };
 
 struct response {

@@ -1,5 +1,5 @@
-/* One file, with its content and all that is told of it, from one open descriptor to another. For tree_copy. Blocking.
- */
+/* One file, with its content and all that is told of it, from one open descriptor to another. For tree_copy and
+ * file_write. Blocking. */
 #ifndef ABX_PRIM_FILE_COPY_H
 #define ABX_PRIM_FILE_COPY_H
 

@@ -87,13 +87,13 @@ static int sum_file(int fd, const struct file_terms *terms, struct answer *answe
     return 0;
 }
 
-static int sum(const struct confine *confine, const char *path, size_t path_len, const struct file_terms *terms,
+static int sum(const struct confine *confine, const struct file_stat *request, const struct file_terms *terms,
                struct answer *answer, struct err *err)
 {
     if (!S_ISREG(answer->found.st_mode))
         return err_set(err, ERR_NOT_A_REGULAR_FILE, "only regular files have a checksum; this is a %s",
                        entry_type(answer->found.st_mode));
-    int fd = confine_open_file(confine, path, path_len, O_RDONLY, err);
+    int fd = confine_open_file(confine, request->path, request->path_len, O_RDONLY, err);
     if (fd < 0)
         return -1;
     int result = sum_file(fd, terms, answer, err);
@@ -131,19 +131,20 @@ static int write_answer(const struct answer *answer, struct buf *out, struct err
     return 0;
 }
 
-int file_stat(const struct confine *confine, const char *path, size_t path_len, const char *mime, bool sha256,
-              const struct file_terms *terms, struct buf *out, struct err *err)
+int file_stat(const struct confine *confine, const struct file_stat *request, const struct file_terms *terms,
+              struct buf *out, struct err *err)
 {
     struct answer answer; /* not cleared: it holds two paths */
     answer.target_len = 0;
-    answer.mime = mime;
+    answer.mime = request->mime;
     answer.has_sha256 = false;
-    int fd = confine_open(confine, path, path_len, O_PATH | O_NOFOLLOW, err);
+    int flags = O_PATH | (request->follow ? 0 : O_NOFOLLOW);
+    int fd = confine_open(confine, request->path, request->path_len, flags, err);
     if (fd < 0)
         return -1;
     int result = look(fd, &answer, err);
     close(fd);
-    if (result == 0 && sha256)
-        result = sum(confine, path, path_len, terms, &answer, err);
+    if (result == 0 && request->sha256)
+        result = sum(confine, request, terms, &answer, err);
     return result == 0 ? write_answer(&answer, out, err) : result;
 }

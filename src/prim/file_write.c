@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "prim/append.h"
 #include "prim/entry.h"
+#include "prim/file_copy.h"
 #include "prim/parents.h"
 #include "prim/replace.h"
 
@@ -40,7 +41,7 @@ static int refuse(struct err *err, const char *field, const char *why)
 
 static int check_request(const struct file_write *request, struct err *err)
 {
-    if (!request->content && !request->edits)
+    if (!request->content && !request->edits && !request->from_file)
         return refuse(err, "content", "content or edits must be given");
     if (request->edits && request->content)
         return refuse(err, "content", "give content or edits, not both");
@@ -144,12 +145,29 @@ static int place_below_new_parents(struct writer *writer, struct buf *answer, st
     return -1;
 }
 
+static int copy_content(struct writer *writer, struct err *err)
+{
+    struct replace *replace = &writer->replace;
+    struct file_copier copier = {.cancelled = writer->request->cancelled};
+    struct stat found;
+    uint64_t len;
+    if (fstat(writer->request->content_fd, &found) != 0 || (uint64_t)found.st_size != writer->content_len)
+        return err_set(err, ERR_BUSY, "the new content of %.100s was changed meanwhile, try again", replace->name);
+    int result = file_copy_content(&copier, writer->request->content_fd, replace->fd, &found, &len);
+    if (result != 0)
+        err_set_errno(err, err_from_errno(errno), errno, "cannot write %.100s", replace->name);
+    file_copier_deinit(&copier);
+    replace->size = found.st_size;
+    return result;
+}
+
 static int write_content(struct writer *writer, struct buf *answer, struct err *err)
 {
     struct replace *replace = &writer->replace;
-    if (replace_write(replace, writer->content, writer->content_len, err) != 0)
+    int result = writer->request->from_file ? copy_content(writer, err)
+                                            : replace_write(replace, writer->content, writer->content_len, err);
+    if (result != 0)
         return -1;
-    int result;
     if (writer->entry.missing[0]) {
         if (replace_finish(replace, writer->request->mode, true, err) != 0)
             return -1;

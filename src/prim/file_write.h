@@ -19,8 +19,11 @@ enum { FILE_WRITE_EDIT_MAX_BYTES = 32 * 1024 * 1024 };
 struct file_write {
     const char *path;
     size_t path_len;
-    const char *content; /* NULL: edits */
+    const char *content; /* NULL: edits, or a file */
     size_t content_len;
+    bool from_file; /* the content is what content_fd holds, an open file at its start with content_len bytes; neither
+                     * base64 nor append then */
+    int content_fd;
     const struct edit *edits;
     size_t edit_count;
     bool base64; /* the content is */
@@ -37,9 +40,10 @@ struct file_write {
  * nothing has changed. A failed append is cut back to the length before. Errors as confine and replace, and:
  * ERR_INVALID_REQUEST with field: bad base64, content and edits, neither, append or base64 with edits. ERR_STALE_WRITE:
  * if_match names another state, or there is no file; or what was edited was changed by another program.
- * ERR_AMBIGUOUS_EDIT. ERR_FILE_NOT_FOUND: no file to edit. ERR_PAYLOAD_TOO_LARGE: it is too large to edit.
- * 1, with at_once only: it was not little content for a directory in memory (confine_parent_cached), or another writer
- * was at it, or it failed; nothing has changed, and without at_once it is done, or the reason told. */
+ * ERR_BUSY: the file that holds the content has another size by now. ERR_AMBIGUOUS_EDIT. ERR_FILE_NOT_FOUND: no file to
+ * edit. ERR_PAYLOAD_TOO_LARGE: it is too large to edit. 1, with at_once only: it was not little content for a directory
+ * in memory (confine_parent_cached), or another writer was at it, or it failed; nothing has changed, and without
+ * at_once it is done, or the reason told. */
 int file_write(const struct confine *confine, const struct file_write *request, struct buf *answer, bool *out_created,
                struct err *err) ABX_MUST_USE;
 

@@ -97,6 +97,8 @@ static int complete_file(struct exchange *exchange, struct response *response)
     conditional_date_format(date, file->modified_at.tv_sec);
     file->first = 0;
     file->length = size;
+    if (file->etag[0] == '\0')
+        return 0;
     if (response_header(response, "ETag", file->etag) < 0 || response_header(response, "Last-Modified", date) < 0 ||
         response_header_fixed(response, "Accept-Ranges", "bytes") < 0)
         return -1;

@@ -103,5 +103,7 @@ struct body *lua_arg_body(lua_State *L, int arg);
 /* Pushes a userdata for reply{file=...}; takes the descriptor (closed with the userdata unless it was sent). Fields for
  * scripts: name, size. */
 void lua_push_file(lua_State *L, struct response_file file, const char *name, size_t name_len);
+/* Moves the file out of the userdata at index; false where it is none or was taken before. */
+bool lua_take_file(lua_State *L, int index, struct response_file *out);
 
 #endif

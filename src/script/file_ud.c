@@ -66,7 +66,7 @@ void lua_push_file(lua_State *L, struct response_file file, const char *name, si
     }
 }
 
-bool file_ud_take(lua_State *L, int index, struct response_file *out)
+bool lua_take_file(lua_State *L, int index, struct response_file *out)
 {
     struct response_file *file = lua_touserdata(L, index);
     if (file == NULL || !mark_has(L, index, vm_of(L)->file_meta) || file->fd < 0)

@@ -113,7 +113,7 @@ static int reply_bytes(lua_State *L, struct task *task, int index)
 
 static int reply_file(lua_State *L, struct task *task, int index)
 {
-    if (!file_ud_take(L, index, &task->response.file)) {
+    if (!lua_take_file(L, index, &task->response.file)) {
         task_fail_internal(task, "reply: 'file' must be an open file that was not sent before");
         return 0;
     }

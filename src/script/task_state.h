@@ -103,8 +103,6 @@ void out_finish(struct task *task, bool complete, const struct err *err);
 
 /* file_ud.c */
 void file_ud_open(lua_State *L, struct vm *vm);
-/* Moves the file out of the userdata at index; false where it is none or was sent before. */
-bool file_ud_take(lua_State *L, int index, struct response_file *out);
 
 /* raw_json.c */
 void raw_json_open(lua_State *L, struct vm *vm);

@@ -35,6 +35,21 @@ static const char routes_lua[] =
     "    fs.upload(req.body, { path = 'new' })\n"
     "    return fs.upload(req.body, { path = 'newer' })\n"
     "  end),\n"
+    "  route('write.file', function()\n"
+    "    return reply { json = try(fs.write { path = 'new/f', file = try(fs.open_file('d/f')) }) }\n"
+    "  end),\n"
+    "  route('write.outside', function()\n"
+    "    return reply { json = try(fs.write { path = '../out/f', file = try(fs.open_file('d/f')) }) }\n"
+    "  end),\n"
+    "  route('write.twice', function()\n"
+    "    local file = try(fs.open_file('d/f'))\n"
+    "    try(fs.write { path = 'once', file = file })\n"
+    "    return reply { json = try(fs.write { path = 'twice', file = file }) }\n"
+    "  end),\n"
+    "  route('write.both', function()\n"
+    "    return reply { json = try(fs.write { path = 'both', content = '', file = try(fs.open_file('d/f')) }) }\n"
+    "  end),\n"
+    "  route('write.word', function() return reply { json = try(fs.write { path = 'word', file = 'd/f' }) } end),\n"
     "  route('archive', archive('d')),\n"
     "  route('archive.fails', archive('bad')),\n"
     "  route('archive.file', archive('d/f')),\n"
@@ -265,6 +280,35 @@ static void test_body_is_read_once(void **state)
     end(stage);
 }
 
+static void test_write_from_a_file(void **state)
+{
+    struct stage *stage = *state;
+    begin(stage, "write.file");
+    run_to_end(stage);
+    assert_non_null(strstr(text_body(stage), "/ws/new/f\",\"size\":5,\"created\":true,"));
+    assert_string_equal(tree_text(stage->tree, "ws/new/f"), "inner");
+    end(stage);
+    begin(stage, "write.outside");
+    run_to_end(stage);
+    assert_int_equal(stage->err.code, ERR_PATH_OUTSIDE_BASE);
+    assert_string_equal(stage->err.field, "path");
+    end(stage);
+    static const char *const misuses[] = {"write.twice", "write.both", "write.word"};
+    for (size_t i = 0; i < sizeof(misuses) / sizeof(misuses[0]); i++) {
+        begin(stage, misuses[i]);
+        run_to_end(stage);
+        assert_int_equal(stage->err.code, ERR_INTERNAL);
+        end(stage);
+    }
+    assert_string_equal(tree_text(stage->tree, "ws/once"), "inner");
+    assert_false(tree_has(stage->tree, "ws/twice") || tree_has(stage->tree, "ws/both") ||
+                 tree_has(stage->tree, "ws/word"));
+    begin(stage, "write.file");
+    loop_turn(stage->host.loop, true); /* it is open, and being written */
+    task_cancel(stage->task);
+    end(stage);
+}
+
 /* Takes what the stream holds until it ends or `enough` bytes came; how many. */
 static size_t take_stream(struct stage *stage, size_t enough)
 {
@@ -397,6 +441,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_upload_refused_before_its_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_upload_cut_off, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_body_is_read_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_write_from_a_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_archive, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_archive_client_leaves, set_up, tear_down),
     };

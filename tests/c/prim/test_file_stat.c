@@ -11,13 +11,13 @@
 #define HELLO_SHA256 "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
 /* The answer's text, or the name of the code; "long work" for 1. */
-static const char *stat_on(struct confine *confine, const char *path, bool sha256, const struct file_terms *terms)
+static const char *stat_with(struct confine *confine, const struct file_stat *request, const struct file_terms *terms)
 {
     static char text[4096];
     struct err err;
     struct buf out;
     buf_init(&out, sizeof(text) - 1);
-    int result = file_stat(confine, path, strlen(path), "text/x-test", sha256, terms, &out, &err);
+    int result = file_stat(confine, request, terms, &out, &err);
     if (result == 0)
         snprintf(text, sizeof(text), "%.*s", (int)out.len, out.data);
     else
@@ -25,6 +25,12 @@ static const char *stat_on(struct confine *confine, const char *path, bool sha25
     assert_true(result == 0 || out.len == 0);
     buf_deinit(&out);
     return text;
+}
+
+static const char *stat_on(struct confine *confine, const char *path, bool sha256, const struct file_terms *terms)
+{
+    struct file_stat request = {.path = path, .path_len = strlen(path), .mime = "text/x-test", .sha256 = sha256};
+    return stat_with(confine, &request, terms);
 }
 
 static const char *stat_of(struct tree *tree, const char *path, bool sha256)
@@ -108,6 +114,32 @@ static void test_links_themselves(void **state)
     assert_string_equal(stat_of(tree, "none", false), "file_not_found");
 }
 
+static const char *followed(struct tree *tree, const char *path)
+{
+    struct file_stat request = {.path = path, .path_len = strlen(path), .mime = "text/x-test", .follow = true};
+    return stat_with(tree->confine, &request, &(struct file_terms){.short_only = true});
+}
+
+static void test_what_links_lead_to(void **state)
+{
+    struct tree *tree = *state;
+    char expected[PATH_MAX];
+    tree_file(tree, "ws/f", "hello");
+    tree_link(tree, "f", "ws/in");
+    tree_link(tree, "in", "ws/twice");
+    tree_link(tree, "../out/secret", "ws/leaves");
+    tree_link(tree, "none", "ws/dangling");
+    tree_link(tree, "loop", "ws/loop");
+    snprintf(expected, sizeof(expected), "{\"path\":\"%s/f\",\"name\":\"f\",\"type\":\"file\",\"size\":5,", tree->base);
+    assert_has(followed(tree, "f"), expected);
+    assert_has(followed(tree, "in"), expected);
+    assert_has(followed(tree, "twice"), expected);
+    assert_has(followed(tree, "in"), "\"mime\":\"text/x-test\"");
+    assert_string_equal(followed(tree, "leaves"), "path_outside_base");
+    assert_string_equal(followed(tree, "dangling"), "file_not_found");
+    assert_string_equal(followed(tree, "loop"), "invalid_path");
+}
+
 static void test_special_files(void **state)
 {
     struct tree *tree = *state;
@@ -163,8 +195,13 @@ static void test_checksum_of_much(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TREE_TEST(test_file),          TREE_TEST(test_base),         TREE_TEST(test_links_themselves),
-        TREE_TEST(test_special_files), TREE_TEST(test_root_as_base), TREE_TEST(test_checksum_of_much),
+        TREE_TEST(test_file),
+        TREE_TEST(test_base),
+        TREE_TEST(test_links_themselves),
+        TREE_TEST(test_what_links_lead_to),
+        TREE_TEST(test_special_files),
+        TREE_TEST(test_root_as_base),
+        TREE_TEST(test_checksum_of_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
