@@ -5,6 +5,7 @@ python3 of PATH or by the system's; else the plain engine does, which needs the 
 import os
 import sys
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SYSTEM_PYTHON = "/usr/bin/python3"
 CHOOSING = "ABX_INTERPRETER_CHOOSING"  # holds the first python's path while the system's one looks for IPython
 
@@ -31,9 +32,10 @@ def choose_python():
 
 def main():
     choose_python()
+    if not sys.path or sys.path[0] != HERE:  # PYTHONSAFEPATH
+        sys.path.insert(0, HERE)
     from abx_interpreter import worker
 
-    sys.path[0] = ""  # cells import from the working directory, as in any interactive shell
     worker.serve(channel_fd=3)
 
 

@@ -1,34 +1,21 @@
 // The second thread of the JavaScript interpreter: reads calls from descriptor 3, hands cells to the main thread, ends
 // those that take too long, and writes the answers. It prints nothing: its console would go through the main thread.
 import { Session } from 'node:inspector';
-import { createRequire } from 'node:module';
-import { Socket } from 'node:net';
 import { parentPort } from 'node:worker_threads';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openChannel } from './channel.mjs';
 import { endChildrenSince } from './interpreter_children.mjs';
 import { rewrite } from './interpreter_rewrite.mjs';
 
-const CHANNEL_FD = 3;
 const PING_MS = 200; // a main thread that does not answer for so long is computing, or blocked
 const GIVE_UP_MS = 4500; // from then on it is the parent's to kill us
 const RETRIES_MAX = 32;
-
-const channel = new Socket({ fd: CHANNEL_FD, readable: true, writable: true });
-// Half of a pair, as slices of emoji leave it, is written as an escape, which no strict reader takes.
-const whole = (text) => text.replace(/\\\\|\\ud[89a-f][0-9a-f]{2}/g, (found) => (found === '\\\\' ? found : '\ufffd'));
-const send = (text) => channel.write(`${text.includes('\\ud') ? whole(text) : text}\n`);
-const answer = (id, result) => send(JSON.stringify({ jsonrpc: '2.0', id, result }));
-const refuse = (id, code, message, data) =>
-  send(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }));
 
 // Ends the process and what it started, also while the main thread computes: process.exit would end this thread only.
 function end() {
   endChildrenSince(0, 'SIGKILL');
   process.kill(process.pid, 'SIGKILL');
 }
-channel.on('end', end);
-channel.on('error', end);
-channel.on('close', end);
 
 let count = 0;
 let call = null; // {id, code, interrupted, timer, assigned, …}: one at a time
@@ -129,14 +116,7 @@ parentPort.on('message', (message) => {
   }
 });
 
-function receive(line) {
-  let message;
-  try {
-    message = JSON.parse(line);
-  } catch {
-    return end();
-  }
-  const { id, method, params = {} } = message;
+function receive({ id, method, params = {} }) {
   if (method === 'cancel') {
     if (call?.id === params.id) interrupt(call);
   } else if (method === 'open') parentPort.postMessage({ kind: 'open', id, env: params.env, cwd: params.cwd });
@@ -144,13 +124,4 @@ function receive(line) {
   else if (call) refuse(id, -32000, 'a cell is running', { code: 'busy' });
   else execute(id, params);
 }
-
-let pieces = [];
-channel.on('data', (chunk) => {
-  for (let newline; (newline = chunk.indexOf(10)) >= 0; chunk = chunk.subarray(newline + 1)) {
-    const line = Buffer.concat([...pieces, chunk.subarray(0, newline)]).toString();
-    pieces = [];
-    receive(line);
-  }
-  if (chunk.length > 0) pieces.push(chunk);
-});
+const { answer, refuse, send } = openChannel({ receive, end });

@@ -1,9 +1,9 @@
 --- Cells of code: their declaration, and how one becomes an answer or a stream of events.
 local cell = require("abx.cell")
-local json = require("abx.json")
 local P = require("abx.params")
 local problem = require("abx.problem")
 local sse = require("abx.sse")
+local variables = require("abx.variables")
 
 local M = {}
 
@@ -35,8 +35,10 @@ M.errors = {
 }
 
 M.returns = P.object {
-  doc = "the cell ran, see status; or with Accept: text/event-stream events: start, stdout, stderr, result, exception, gap, and "
-    .. "done once at the end",
+  doc = "the cell ran, see status; or with Accept: text/event-stream events: start {context, language, engine, id, pid}, "
+    .. "stdout and stderr {data, offset, lossy}, gap {stream, from, to}, result {media type: data}, exception {name, value, "
+    .. "traceback}, and once at the end done {status, execution_count, engine, restarted, truncated, duration_ms}, or error "
+    .. "(a problem)",
   also = "text/event-stream",
   fields = {
     context = P.string {},
@@ -63,37 +65,10 @@ M.returns = P.object {
 --- The faulty fields, where a schema cannot say what they may be.
 local function faults(params)
   local errors = {}
-  local function faulty(field, text)
-    errors[#errors + 1] = { field = field, problem = text }
-  end
   if not params.context:find("^[%w._-]+$") then
-    faulty("context", "only A-Z a-z 0-9 . _ - may be in a name")
+    errors[1] = { field = "context", problem = "only A-Z a-z 0-9 . _ - may be in a name" }
   end
-  local names = {}
-  for name in pairs(params.env or {}) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    local value = params.env[name]
-    if not name:find("^[%a_][%w_]*$") then
-      faulty("env." .. name, "names of variables are letters, digits and underscores, no digit first")
-    elseif value ~= json.null and value:find("\0", 1, true) then
-      faulty("env." .. name, "the value of a variable cannot hold a NUL byte")
-    end
-  end
-  return errors
-end
-
---- Whether the client prefers events: it names their type, and does not refuse it.
-local function wants_events(req)
-  for range in (req.headers.accept or ""):lower():gmatch("[^,]+") do
-    local media, rest = range:match("^%s*([^;%s]+)%s*(.*)$")
-    if media == "text/event-stream" and not rest:find(";%s*q%s*=%s*0%.?0*%s*$") then
-      return true
-    end
-  end
-  return false
+  return P.join(errors, variables.faults("env", params.env or {}))
 end
 
 local function answer(run, params)
@@ -114,7 +89,7 @@ function M.execute(req)
   if #errors > 0 then
     return problem.invalid(req, errors)
   end
-  local events = wants_events(req)
+  local events = req.accepts_sse
   local started = try(cell.start {
     language = params.language,
     context = params.context,

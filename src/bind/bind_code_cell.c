@@ -59,7 +59,8 @@ static void on_result(struct context_cell *run, const char *bundle, size_t len)
     cell->result_bytes += len;
     if (cell->streams) {
         bind_code_stream_result(cell, bundle, len);
-    } else if (buf_append(&cell->results, cell->result_count > 0 ? "," : "[", 1) != 0 ||
+    } else if (buf_reserve(&cell->results, len + 1) != 0 || /* or a comma would stay without its result */
+               buf_append(&cell->results, cell->result_count > 0 ? "," : "[", 1) != 0 ||
                buf_append(&cell->results, bundle, len) != 0) {
         cell->truncated = true;
         return;

@@ -33,6 +33,7 @@ class Environment:
         self.home = home
         self.bin = os.path.join(home, ".local", "bin")
         self.python_path = os.environ.get("PYTHONPATH", "")
+        self.zone = os.environ.get("TZ")
         self.pip = None
         os.environ.setdefault("IPYTHONDIR", os.path.join(home, ".ipython"))
         if not os.path.isdir(home):
@@ -93,9 +94,14 @@ class Environment:
             else:
                 os.environ[name] = value
         self.extend_path()
-        if "TZ" in variables:
-            time.tzset()
+        self.follow_zone()
         self.follow_python_path()
+
+    def follow_zone(self):
+        zone = os.environ.get("TZ")
+        if zone != self.zone:
+            time.tzset()
+            self.zone = zone
 
     def follow_python_path(self):
         """PYTHONPATH counts though it was set after the start."""

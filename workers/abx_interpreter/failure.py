@@ -10,10 +10,11 @@ ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")
 
 
 class Failure(Exception):
-    """An exception of user code on its way to the answer. text: its traceback if the engine has one."""
+    """An exception of user code on its way to the answer, told already: its text is made by user code, which an interrupt
+    must still reach. text: its traceback if the engine has one."""
 
     def __init__(self, error, text=None):
-        self.error, self.text = error, text
+        self.told = describe_failure(error, text)
 
 
 def name_of(error):
@@ -23,7 +24,7 @@ def name_of(error):
 def value_of(error):
     try:
         return shortened(clean_text(error), VALUE_MAX_CHARS)
-    except Exception:
+    except BaseException:  # an interrupt, too
         return "<the text of the exception could not be made>"
 
 

@@ -17,13 +17,12 @@ shown = []  # figures that this cell has shown as values
 
 
 class Finder:
-    """Gives way for everything but the first import of matplotlib."""
+    """Gives way for everything but the first import of matplotlib that succeeds: it may be looked for, or be missing, before."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
         if name != "matplotlib":
             return None
-        sys.meta_path.remove(cls)
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
             return spec
@@ -31,6 +30,8 @@ class Finder:
 
         def exec_module(module):
             execute(module)
+            if cls in sys.meta_path:
+                sys.meta_path.remove(cls)
             if os.environ.get("MPLBACKEND") == FOR_CHILDREN:
                 module.rcParams["backend"] = BACKEND
 
@@ -51,6 +52,17 @@ def png_of(figure):
     return file.getvalue()
 
 
+def is_figure(value):
+    module = sys.modules.get("matplotlib.figure")
+    return module is not None and isinstance(value, module.Figure)
+
+
+def bundle_of_shown(figure):
+    """Of a figure that is shown as a value, and so not once more at the end of the cell."""
+    shown.append(figure)
+    return bundle_of_figure(figure)
+
+
 def bundle_of_figure(figure):
     bundle = {"text/plain": repr(figure)}
     try:
@@ -63,14 +75,14 @@ def bundle_of_figure(figure):
 def show_open():
     """Publishes all open figures, in the order of their making, and closes them."""
     pyplot = sys.modules.get("matplotlib.pyplot")
-    if pyplot is None or not hasattr(pyplot, "get_fignums"):
-        return
+    numbers = getattr(pyplot, "get_fignums", tuple)()
     try:
-        for number in pyplot.get_fignums():
+        for number in numbers:
             figure = pyplot.figure(number)
             if figure.axes or figure.texts or figure.images:  # an empty one shows nothing
                 if not any(figure is other for other in shown):
                     publish(bundle_of_figure(figure))
     finally:
-        pyplot.close("all")
+        if numbers:
+            pyplot.close("all")
         shown.clear()

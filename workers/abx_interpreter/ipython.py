@@ -24,7 +24,7 @@ if without_jedi:
 from . import loop  # noqa: E402
 from .failure import Failure, without_worker  # noqa: E402
 from .figures import bundle_of_figure, show_open, shown  # noqa: E402
-from .results import failed_repr  # noqa: E402
+from .rich import text_of  # noqa: E402
 
 
 class Exit(ExitAutocall):
@@ -45,7 +45,7 @@ class Formatter(DisplayFormatter):
         try:
             data, metadata = super().format(value, include=include, exclude=exclude)
             if "text/plain" not in data and shell.format_errors and (not include or "text/plain" in include):
-                data["text/plain"] = failed_repr(value, shell.format_errors[-1])
+                data["text/plain"] = text_of(value)
             return data, metadata
         finally:
             shell.format_errors = outer
@@ -194,5 +194,7 @@ class IPythonEngine:
 
 
 def png_of_value(figure):
-    shown.append(figure)
-    return bundle_of_figure(figure).get("image/png")
+    png = bundle_of_figure(figure).get("image/png")
+    if png is not None:  # else the end of the cell tells why
+        shown.append(figure)
+    return png

@@ -38,7 +38,7 @@ class PlainEngine:
     def show(self, value):
         if value is None:
             return
-        self.publish(bundle_of_value(value))
+        self.publish(bundle_of(value))
         self.names["_"] = value
 
     def run(self, code):
@@ -85,13 +85,3 @@ class PlainEngine:
         if isinstance(error, SyntaxError) and error.filename and error.filename.startswith("<cell "):
             error.__traceback__ = None  # only frames of the compiler
         return plain_traceback(error)
-
-
-def bundle_of_value(value):
-    figure = sys.modules.get("matplotlib.figure")
-    if figure is not None and isinstance(value, figure.Figure):
-        from .figures import bundle_of_figure, shown
-
-        shown.append(value)
-        return bundle_of_figure(value)
-    return bundle_of(value)

@@ -5,8 +5,8 @@ from base64 import b64encode
 from .cell import Held
 from .channel import encode_json
 
-RESULT_MAX_CHARS = 8 << 20
-CELL_MAX_CHARS = 16 << 20
+RESULT_MAX_BYTES = 8 << 20  # of JSON in UTF-8
+CELL_MAX_BYTES = 16 << 20
 CELL_MAX_RESULTS = 1000
 TEXT_KEPT_CHARS = 1 << 20  # of the text of a result that is too large
 DEPTH_MAX = 48  # of JSON in a result: the server's parser stops at 64
@@ -70,6 +70,10 @@ def clean_bundle(bundle):
     return clean
 
 
+def bytes_of(text):
+    return len(text) if text.isascii() else len(text.encode("utf-8"))
+
+
 def failed_repr(value, error):
     """What stands for a value whose repr raised."""
     return "<%s object whose representation failed: %s>" % (type(value).__name__, describe(error))
@@ -98,15 +102,17 @@ class Results:
         except Exception as error:
             clean = {"text/plain": "<a result that could not be encoded: %s>" % clean_text(describe(error))}
             line = encode_json(clean)
-        if len(line) > RESULT_MAX_CHARS:
+        size = bytes_of(line)
+        if size > RESULT_MAX_BYTES:
             cell.truncated = True
-            text = clean.get("text/plain", "<a result of %d characters>" % len(line))
+            text = clean.get("text/plain", "<a result of %d bytes>" % size)
             line = encode_json({"text/plain": text[:TEXT_KEPT_CHARS]})
+            size = bytes_of(line)
         with Held(cell):
-            if cell.results == CELL_MAX_RESULTS or cell.results_bytes + len(line) > CELL_MAX_CHARS:
+            if cell.results == CELL_MAX_RESULTS or cell.results_bytes + size > CELL_MAX_BYTES:
                 cell.truncated = True
                 return
             cell.results += 1
-            cell.results_bytes += len(line)
+            cell.results_bytes += size
             self.streams.flush()
             self.channel.notice(cell.id, "result", line)

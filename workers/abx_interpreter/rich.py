@@ -1,6 +1,7 @@
 """Bundles of values without IPython: the same _repr_*_ methods, and display()."""
 from pprint import pformat
 
+from .figures import bundle_of_shown, is_figure
 from .results import failed_repr
 
 METHODS = (
@@ -29,6 +30,8 @@ BUILTIN_REPRS = [kind.__repr__ for kind in CONTAINERS]
 
 def bundle_of(value):
     """Formats that fail or give None are left out; text/plain is always there."""
+    if is_figure(value):
+        return bundle_of_shown(value)
     bundle = {"text/plain": text_of(value)}
     if isinstance(value, type):  # a class has the methods, but is not to be shown by them
         return bundle

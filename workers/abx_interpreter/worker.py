@@ -30,12 +30,15 @@ class Worker:
         self.interrupts = Interrupts()
         self.forked = False
         self.ready = False
-        start_new_thread(self.watch, ())
         self.streams = Streams()
+        start_new_thread(self.watch, ())
         self.results = Results(self.channel, self.interrupts, self.streams)
         self.environment = Environment()
         self.prepare_process()
         self.engine = self.make_engine()
+        # Cells import from the working directory, as in any interactive shell. The engine must not: a client's random.py
+        # there would be taken for the library's.
+        sys.path[0] = ""
         self.methods = {"open": self.open, "execute": self.execute}
         self.ready = True
 
@@ -142,30 +145,33 @@ class Worker:
                 continue
 
     def open(self, call_id, params):
-        if self.enter(call_id, params.get("env") or {}, params.get("cwd"), self.environment.replace):
-            version = "%d.%d.%d" % sys.version_info[:3]
-            self.channel.answer(call_id, {"engine": self.engine.name, "version": version})
+        refusal = self.enter(params, self.environment.replace)
+        if refusal:
+            self.channel.refuse(call_id, **refusal)
+            return
+        version = "%d.%d.%d" % sys.version_info[:3]
+        self.channel.answer(call_id, {"engine": self.engine.name, "version": version})
 
-    def enter(self, call_id, variables, cwd, apply):
-        """False: it has been refused."""
+    def enter(self, params, apply):
+        """Takes over cwd and env of a call. What to refuse it with, or None."""
         try:
-            if cwd:
-                os.chdir(cwd)
+            if params.get("cwd"):
+                os.chdir(params["cwd"])
         except OSError as error:
             code = "file_not_found" if isinstance(error, FileNotFoundError) else "invalid_request"
-            self.channel.refuse(call_id, "cwd: %s" % error.strerror, code=code, field="cwd")
-            return False
+            return {"message": "cwd: %s" % error.strerror, "code": code, "field": "cwd"}
         try:
-            apply(variables)
+            apply(params.get("env") or {})
         except (ValueError, OSError) as error:
-            self.channel.refuse(call_id, str(error), code="invalid_request", field="env")
-            return False
-        return True
+            return {"message": str(error), "code": "invalid_request", "field": "env"}
+        return None
 
     def execute(self, call_id, params):
         cell = self.interrupts.cell
-        if not self.enter(call_id, params.get("env") or {}, params.get("cwd"), self.environment.change):
-            self.finish(cell)
+        refusal = self.enter(params, self.environment.change)
+        if refusal:
+            self.finish(cell)  # before the answer, which brings the next cell
+            self.channel.refuse(call_id, **refusal)
             return
         self.streams.repair()
         if not cell.begun:  # it has waited for the engine
@@ -197,10 +203,7 @@ class Worker:
     def failure(self, cell, error):
         if error is None:
             return None
-        if isinstance(error, Failure):
-            told = describe_failure(error.error, error.text)
-        else:
-            told = describe_failure(error)
+        told = error.told if isinstance(error, Failure) else describe_failure(error)
         if cell.timed_out and not told["value"]:
             told["value"] = cell.reason()
         return told

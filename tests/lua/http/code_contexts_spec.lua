@@ -3,10 +3,17 @@ local check = require("support.check")
 local files = require("support.files")
 local process = require("support.process")
 
--- JavaScript: its interpreter starts in no time.
+local javascript = cells.of("javascript") -- its interpreter starts in no time
+local FOREVER = "await new Promise(done => setTimeout(done, 600000))"
+
 local function count(abxd, context)
-  local answer = cells.ok(abxd, "globalThis.n = (globalThis.n ?? 0) + 1", { context = context, language = "javascript" })
+  local answer = javascript.ok(abxd, "globalThis.n = (globalThis.n ?? 0) + 1", { context = context })
   return tonumber(answer.results[1]["text/plain"]), answer.restarted, answer
+end
+
+local function home_of(abxd)
+  local answer = cells.ok(abxd, "process.env.HOME", { language = "javascript" })
+  return answer.results[1]["text/plain"]:match("^'(.*)'$"), answer
 end
 
 describe("contexts of code", function()
@@ -28,8 +35,7 @@ describe("contexts of code", function()
     local abxd <close> = cells.server()
     local busy = {}
     for index = 1, 8 do
-      busy[index] = cells.stream(abxd, "await new Promise(done => setTimeout(done, 600000))",
-        { context = "c" .. index, language = "javascript", timeout_ms = 0 })
+      busy[index] = javascript.stream(abxd, FOREVER, { context = "c" .. index, timeout_ms = 0 })
       busy[index]:wait("start")
     end
     local answer = abxd:post("/code/execute", { code = "1", context = "ninth", language = "javascript" })
@@ -56,12 +62,12 @@ describe("contexts of code", function()
       return #cells.processes(abxd) == 3
     end))
     check.ok(abxd:post("/env", { set = { SET_LATER = "yes" } }))
-    assert.equal("yes\n", cells.stdout(abxd, "console.log(process.env.SET_LATER)", { context = "c", language = "javascript" }))
+    assert.equal("yes\n", javascript.stdout(abxd, "console.log(process.env.SET_LATER)", { context = "c" }))
   end)
 
   it("are entries of the process table, which may be signalled", function()
     local abxd <close> = cells.server()
-    local answer = cells.ok(abxd, "1", { language = "javascript" })
+    local answer = javascript.ok(abxd, "1")
     local entry = cells.processes(abxd)[1]
     assert.same({ "code", answer.id, answer.pid, "javascript" }, { entry.kind, entry.id, entry.pid, entry.tag })
     check.ok(abxd:post("/processes/" .. answer.id .. "/signal", { signal = "KILL" }))
@@ -73,9 +79,8 @@ describe("contexts of code", function()
       end
       return true
     end))
-    assert.is_true(cells.ok(abxd, "1", { language = "javascript" }).restarted)
-    local stream = cells.stream(abxd, "await new Promise(done => setTimeout(done, 600000))",
-      { language = "javascript", timeout_ms = 0 })
+    assert.is_true(javascript.ok(abxd, "1").restarted)
+    local stream = javascript.stream(abxd, FOREVER, { timeout_ms = 0 })
     local id = stream:wait("start").data.id
     check.ok(abxd:post("/processes/" .. id .. "/signal", { signal = "KILL" }))
     local exception = stream:wait("exception")
@@ -94,17 +99,37 @@ describe("contexts of code", function()
 
   it("leave nothing behind at the end of the server", function()
     local abxd = cells.server()
-    local answer = cells.ok(abxd, "process.env.HOME", { language = "javascript" })
-    local home = answer.results[1]["text/plain"]:gsub("^'(.*)'$", "%1")
+    local home, answer = home_of(abxd)
     assert.is_true(files.exists(home))
-    local stream = cells.stream(abxd, "await new Promise(done => setTimeout(done, 600000))",
-      { context = "busy", language = "javascript", timeout_ms = 0 })
+    local stream = javascript.stream(abxd, FOREVER, { context = "busy", timeout_ms = 0 })
     local pid = stream:wait("start").data.pid
     abxd:stop()
     assert.is_false(files.exists(home))
     assert.is_false(files.exists("/proc/" .. pid))
     assert.is_false(files.exists("/proc/" .. answer.pid))
     stream.response:close()
+  end)
+
+  it("leave what goes at the next start where the server was killed", function()
+    local dir = files.mkdtemp()
+    local lives <close> = cells.server { env = { TMPDIR = dir } }
+    local kept = home_of(lives)
+    local abxd = cells.server { env = { TMPDIR = dir } }
+    local home, answer = home_of(abxd)
+    abxd:kill()
+    assert.is_truthy(process.poll(10000, function()
+      return not files.exists("/proc/" .. answer.pid)
+    end))
+    assert.same({ true, true }, { files.exists(home), files.exists(kept) })
+    local next_one <close> = cells.server { env = { TMPDIR = dir } }
+    assert.is_truthy(process.poll(10000, function()
+      return not files.exists((home:gsub("/home$", "")))
+    end))
+    assert.is_true(files.exists(kept))
+    next_one:stop()
+    lives:stop()
+    assert.same({}, files.list(dir))
+    files.remove_tree(dir)
   end)
 
   it("name the package that is missing", function()

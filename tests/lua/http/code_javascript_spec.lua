@@ -1,21 +1,18 @@
 local cells = require("support.cells")
 
+local javascript = cells.of("javascript")
+
 describe("JavaScript in POST /code/execute", function()
   local abxd
 
-  local function options(more)
-    more = more or {}
-    more.language = "javascript"
-    return more
+  local function ok(code, fields)
+    return javascript.ok(abxd, code, fields)
   end
-  local function run(code, more)
-    return cells.run(abxd, code, options(more))
+  local function run(code, fields)
+    return javascript.run(abxd, code, fields)
   end
-  --- The text of a cell's value.
-  local function value(code, more)
-    local answer = cells.ok(abxd, code, options(more))
-    assert.equal(1, #answer.results)
-    return answer.results[1]["text/plain"]
+  local function value(code, fields)
+    return javascript.value(abxd, code, fields)
   end
 
   lazy_setup(function()
@@ -32,8 +29,8 @@ describe("JavaScript in POST /code/execute", function()
     for _, first in ipairs(ways) do
       for _, second in ipairs(ways) do
         count = count + 1
-        cells.ok(abxd, first:format(0), options())
-        cells.ok(abxd, second:format(count), options())
+        ok(first:format(0))
+        ok(second:format(count))
         assert.equal(tostring(count), value("n"))
       end
     end
@@ -42,7 +39,7 @@ describe("JavaScript in POST /code/execute", function()
 
   it("awaits at the top level, and a promise that is the last value", function()
     assert.equal("5", value("await new Promise((done) => setTimeout(done, 5, 5))"))
-    local answer = cells.ok(abxd, "const main = async () => { await 1; console.log('late'); return 7 }; main()", options())
+    local answer = ok("const main = async () => { await 1; console.log('late'); return 7 }; main()")
     assert.same({ "late\n", "7" }, { answer.stdout, answer.results[1]["text/plain"] })
     assert.same({ "error", "RangeError", "no" },
       (function(failed) return { failed.status, failed.error.name, failed.error.value } end)(
@@ -51,9 +48,9 @@ describe("JavaScript in POST /code/execute", function()
 
   it("imports and requires relative to its directory", function()
     local cwd = abxd.base_dir .. "/modules"
-    cells.ok(abxd, ([[require("fs").mkdirSync(%q, { recursive: true }); process.chdir(%q);
+    ok(([[require("fs").mkdirSync(%q, { recursive: true }); process.chdir(%q);
       fs.writeFileSync("one.cjs", "module.exports = 11"); fs.writeFileSync("two.mjs", "export default 22; export const b = 33")]])
-      :format(cwd, cwd), options())
+      :format(cwd, cwd))
     assert.equal("11", value("require('./one.cjs')"))
     assert.equal("55", value("import two, { b } from './two.mjs'\nimport * as all from './two.mjs';\ntwo + all.b"))
     assert.equal("22", value("(await import('./two.mjs')).default"))
@@ -61,17 +58,17 @@ describe("JavaScript in POST /code/execute", function()
   end)
 
   it("shows values: JSON where that says the same, nothing for undefined, what display() is given", function()
-    local answer = cells.ok(abxd, "({ a: [1, 'b'] })", options())
+    local answer = ok("({ a: [1, 'b'] })")
     assert.same({ { ["text/plain"] = "{ a: [ 1, 'b' ] }", ["application/json"] = { a = { 1, "b" } } } }, answer.results)
-    assert.is_nil(cells.ok(abxd, "[new Map(), undefined]", options()).results[1]["application/json"])
-    assert.same({}, cells.ok(abxd, "let nothing = 1; undefined", options()).results)
-    answer = cells.ok(abxd, "'x'.repeat(2 << 20)", options())
+    assert.is_nil(ok("[new Map(), undefined]").results[1]["application/json"])
+    assert.same({}, ok("let nothing = 1; undefined").results)
+    answer = ok("'x'.repeat(2 << 20)")
     assert.equal(#"''" + (2 << 20), #answer.results[1]["text/plain"])
     assert.is_false(answer.truncated)
-    answer = cells.ok(abxd, "'x'.repeat(9 << 20)", options())
+    answer = ok("'x'.repeat(9 << 20)")
     assert.same({}, answer.results)
     assert.is_true(answer.truncated)
-    answer = cells.ok(abxd, "display({ 'text/html': '<b>' }); display([1]); 'end'", options())
+    answer = ok("display({ 'text/html': '<b>' }); display([1]); 'end'")
     assert.same({ ["text/html"] = "<b>" }, answer.results[1])
     assert.same({ "[ 1 ]", "'end'" }, { answer.results[2]["text/plain"], answer.results[3]["text/plain"] })
   end)
@@ -105,8 +102,8 @@ describe("JavaScript in POST /code/execute", function()
     local answer = run("display({ 'text/plain': '\\ud83dx \\\\ud83d \u{1f600}' }); throw new Error('\u{1f600}'.slice(1))")
     assert.same({ "error", "\u{fffd}x \\ud83d \u{1f600}", "\u{fffd}" },
       { answer.status, answer.results[1]["text/plain"], answer.error.value })
-    answer = cells.ok(abxd, "let deep = {}; for (let i = 0; i < 100; i++) deep = { a: deep }; "
-      .. "display({ 'application/json': deep }); deep", options())
+    answer = ok("let deep = {}; for (let i = 0; i < 100; i++) deep = { a: deep }; "
+      .. "display({ 'application/json': deep }); deep")
     local at, depth = answer.results[1]["application/json"], 0
     while type(at) == "table" do
       at, depth = at.a, depth + 1
@@ -116,13 +113,13 @@ describe("JavaScript in POST /code/execute", function()
   end)
 
   it("answers although a cell has replaced what it stands on", function()
-    cells.ok(abxd, "JSON.stringify = () => 'x'; JSON.parse = null; Promise = null; Array.prototype.map = null; "
-      .. "Object.prototype.kind = 'run'; undefined", options { context = "replaced" })
+    ok("JSON.stringify = () => 'x'; JSON.parse = null; Promise = null; Array.prototype.map = null; "
+      .. "Object.prototype.kind = 'run'; undefined", { context = "replaced" })
     assert.equal("[ [ 1 ] ]", value("[[1]]", { context = "replaced" }))
   end)
 
   it("interrupts loops, promises, timers and children, and keeps the state", function()
-    cells.ok(abxd, "const kept = 41", options { context = "slow" })
+    ok("const kept = 41", { context = "slow" })
     for _, code in ipairs {
       "while (true) {}", "await 1; while (true) {}", "await new Promise(() => {})", "for (;;) await null",
       "try { while (true) {} } finally { while (true) {} }",
@@ -142,13 +139,13 @@ describe("JavaScript in POST /code/execute", function()
       "require('util').promisify(setTimeout)(600)" } do
       local answer = run("console.log('A'); await " .. sleep .. "; console.log('LATE')", { timeout_ms = 200 })
       assert.same({ "timeout", "A\n" }, { answer.status, answer.stdout })
-      assert.equal("B\n", cells.stdout(abxd, "console.log('B'); await new Promise((done) => setTimeout(done, 800)); undefined",
-        options()))
+      assert.equal("B\n",
+        javascript.stdout(abxd, "console.log('B'); await new Promise((done) => setTimeout(done, 800)); undefined"))
     end
   end)
 
   it("survives what nobody caught", function()
-    cells.ok(abxd, "const survivor = 1", options { context = "uncaught" })
+    ok("const survivor = 1", { context = "uncaught" })
     local answer = run([[setTimeout(() => { throw new Error("timer") }, 1); Promise.reject(new Error("nobody"));
       await new Promise((done) => setTimeout(done, 50)); survivor]], { context = "uncaught" })
     assert.same({ "ok", "1" }, { answer.status, answer.results[1]["text/plain"] })
@@ -157,7 +154,7 @@ describe("JavaScript in POST /code/execute", function()
   end)
 
   it("says that the process ended, and begins afresh", function()
-    cells.ok(abxd, "const lost = 1", options { context = "gone" })
+    ok("const lost = 1", { context = "gone" })
     local answer = run("console.log('last words'); process.exit(3)", { context = "gone" })
     assert.same({ "crashed", "Crashed", "last words\n", "" },
       { answer.status, answer.error.name, answer.stdout, answer.stderr })
@@ -170,14 +167,14 @@ describe("JavaScript in POST /code/execute", function()
     local answer = run([[console.log("one"); require("child_process").execSync("echo two", { stdio: "inherit" });
       process.stdout.write("three\n"); console.error("err"); undefined]])
     assert.same({ "one\ntwo\nthree\n", "err\n" }, { answer.stdout, answer.stderr })
-    local _, text = cells.events(abxd, "for (let i = 0; i < 20000; i++) console.log('x'.repeat(999)); undefined", options())
+    local _, text = javascript.events(abxd, "for (let i = 0; i < 20000; i++) console.log('x'.repeat(999)); undefined")
     assert.equal(20000 * 1000, #text.stdout)
   end)
 
   it("has an empty standard input, and gives its children no descriptor of its own", function()
     assert.equal("0", value("fs.readFileSync(0).length"))
-    assert.equal("0 1 2 3\n", cells.stdout(abxd,
-      "console.log(require('child_process').execSync('ls /proc/self/fd').toString().trim().split('\\n').join(' '))", options()))
+    assert.equal("0 1 2 3\n", javascript.stdout(abxd,
+      "console.log(require('child_process').execSync('ls /proc/self/fd').toString().trim().split('\\n').join(' '))"))
   end)
 
   it("takes variables and a directory that stay", function()

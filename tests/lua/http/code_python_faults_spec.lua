@@ -5,21 +5,11 @@ local python = require("support.python")
 
 for _, engine in ipairs(python.ENGINES) do
   describe("a Python context, " .. engine .. ", survives", function()
-    local abxd
+    local contexts = python.contexts(engine, "PYTHONSAFEPATH=1") -- then a script does not find what lies beside it
+    local run, output = contexts.run, contexts.output
 
-    lazy_setup(function()
-      abxd = python.start(engine)
-    end)
-    lazy_teardown(function()
-      abxd:stop()
-    end)
-
-    local function run(code, fields)
-      return python.run(abxd, code, fields)
-    end
-    local function output(code, fields)
-      return (python.print(abxd, code, fields))
-    end
+    lazy_setup(contexts.start)
+    lazy_teardown(contexts.stop)
 
     -- What cells of one context do one after another; each time the next cell works, in the same process.
     local harmless = {
@@ -123,11 +113,11 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))]], { context = "fork" })
 
     it("a client that leaves: the cell is interrupted, its state kept", function()
       output("left = 'kept'", { context = "leave" })
-      local conn = abxd:connect()
+      local conn = contexts.abxd:connect()
       conn:send_request("POST", "/code/execute", { json = { language = "python", context = "leave", timeout_ms = 60000,
         code = "open('begun', 'w').close()\nimport time\nwhile True: time.sleep(60)" } })
       assert(process.poll(10000 * check.slack, function()
-        return files.exists(abxd.base_dir .. "/begun")
+        return files.exists(contexts.abxd.base_dir .. "/begun")
       end))
       conn:close()
       local after = run("print(left)", { context = "leave", timeout_ms = 30000 })
@@ -139,6 +129,9 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))]], { context = "fork" })
       assert.same({ "ok", 1000, true }, { cell.status, #cell.results, cell.truncated })
       cell = run("'x' * (9 << 20)", { context = "bounds", timeout_ms = 60000 })
       assert.same({ "ok", 1, true, 1 << 20 }, { cell.status, #cell.results, cell.truncated, #cell.results[1]["text/plain"] })
+      cell = run("'\\u4e00' * (5 << 20)", { context = "bounds", timeout_ms = 60000 }) -- 3 bytes each
+      assert.same({ "ok", 1, true, 3 * (1 << 20) - 2 },
+        { cell.status, #cell.results, cell.truncated, #cell.results[1]["text/plain"] })
       cell = run("for i in range(5): display('x' * (4 << 20))", { context = "bounds", timeout_ms = 60000 })
       assert.same({ "ok", 3, true }, { cell.status, #cell.results, cell.truncated })
     end)

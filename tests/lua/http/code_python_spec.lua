@@ -5,30 +5,21 @@ local python = require("support.python")
 
 for _, engine in ipairs(python.ENGINES) do
   describe("a Python context, " .. engine, function()
-    local abxd
+    local contexts = python.contexts(engine)
+    local run, output, value, failure = contexts.run, contexts.output, contexts.value, contexts.failure
+
+    local function path(name)
+      return contexts.abxd.base_dir .. "/" .. name
+    end
 
     lazy_setup(function()
-      abxd = python.start(engine)
-      files.mkdir(abxd.base_dir .. "/sub")
+      contexts.start()
+      files.mkdir(path("sub"))
+      for _, name in ipairs({ "inspect", "ast", "traitlets" }) do -- which both engines import, from elsewhere
+        files.write(path(name .. ".py"), "raise SystemError('a client has files of such names')\n")
+      end
     end)
-    lazy_teardown(function()
-      abxd:stop()
-    end)
-
-    local function run(code, fields)
-      return python.run(abxd, code, fields)
-    end
-    local function output(code, fields)
-      return (python.print(abxd, code, fields))
-    end
-    local function value(code, fields)
-      return python.value(abxd, code, fields)
-    end
-    local function failure(code, fields)
-      local cell = run(code, fields)
-      assert.equal("error", cell.status)
-      return cell.error, cell
-    end
+    lazy_teardown(contexts.stop)
 
     it("is of that engine", function()
       if engine == "ipython" and python.lacks("code_python_spec", "IPython") then
@@ -94,8 +85,10 @@ os.system("echo seven >&2")]])
     end)
 
     it("imports from the working directory", function()
-      files.write(abxd.base_dir .. "/sub/near.py", "value = 'near'\n")
-      files.write(abxd.base_dir .. "/sub/json.py", "raise SystemError('not the one of the library')\n")
+      assert.equal("a client has files of such names",
+        failure("import sys; sys.modules.pop('ast'); import ast", { context = "imports" }).value)
+      files.write(path("sub/near.py"), "value = 'near'\n")
+      files.write(path("sub/json.py"), "raise SystemError('not the one of the library')\n")
       assert.equal("'near'", value("import near; near.value", { context = "imports", cwd = "sub" }))
     end)
 
@@ -195,6 +188,15 @@ os.system("echo seven >&2")]])
         assert.same({ "timeout", "heard\n" }, { cell.status, cell.stdout })
       end)
 
+      it("an exception whose text never ends", function()
+        output("kept = 'kept'", { context = "endless" })
+        local cell = run("class Endless(Exception):\n    def __str__(self):\n        while True: pass\nraise Endless()",
+          { context = "endless", timeout_ms = 400 })
+        assert.same({ "timeout", "Endless" }, { cell.status, cell.error.name })
+        local after = run("print(kept)", { context = "endless" })
+        assert.same({ "ok", "kept\n", false }, { after.status, after.stdout, after.restarted })
+      end)
+
       it("many short ones, which end well or not", function()
         output("total = 0", { context = "short" })
         for i = 1, 40 do
@@ -217,7 +219,7 @@ os.system("echo seven >&2")]])
       local context = { context = "env" }
       assert.equal("'one'", value("import os; os.environ['ABX_A']",
         { context = "env", env = { ABX_A = "one", ABX_B = "two" }, cwd = "sub" }))
-      assert.equal(("('one', 'two', %q)"):format(abxd.base_dir .. "/sub"):gsub('"', "'"),
+      assert.equal(("('one', 'two', %q)"):format(path("sub")):gsub('"', "'"),
         value("(os.environ['ABX_A'], os.popen('printf %s $ABX_B').read(), os.getcwd())", context))
       assert.equal("(None, 'two')", value("(os.environ.get('ABX_A'), os.environ['ABX_B'])",
         { context = "env", env = { ABX_A = json.null } }))
@@ -258,7 +260,7 @@ os.system("echo seven >&2")]])
     end)
 
     it("streams what a cell prints as it prints it", function()
-      local answer = abxd:stream("POST", "/code/execute", {
+      local answer = contexts.abxd:stream("POST", "/code/execute", {
         headers = { Accept = "text/event-stream" },
         json = { language = "python", context = "stream", timeout_ms = 60000,
           code = "import os, time\nprint('now', end='')\nwhile not os.path.exists('go'): time.sleep(0.01)" },
@@ -266,7 +268,7 @@ os.system("echo seven >&2")]])
       local events = require("support.sse").events(answer)
       local event = events:wait("stdout", 10 * check.slack)
       assert.equal("now", event.data.data)
-      files.write(abxd.base_dir .. "/go", "")
+      files.write(path("go"), "")
       assert.equal("ok", events:wait("done", 10 * check.slack).data.status)
       answer:close()
     end)

@@ -43,6 +43,13 @@ function M.stdout(abxd, code, fields)
   return M.ok(abxd, code, fields).stdout
 end
 
+--- The text of a cell's one result.
+function M.value(abxd, code, fields)
+  local results = M.ok(abxd, code, fields).results
+  assert.equal(1, #results)
+  return results[1]["text/plain"]
+end
+
 --- Sends a cell and does not wait: a connection whose read_response gives the answer. The caller closes it.
 function M.send(abxd, code, fields)
   local conn = http.connect(abxd, 120)
@@ -74,6 +81,21 @@ function M.events(abxd, code, fields)
     end
   end
   return events, { stdout = table.concat(pieces.stdout), stderr = table.concat(pieces.stderr) }
+end
+
+--- The functions above that take a cell, for cells of that language.
+function M.of(language)
+  local bound = {}
+  for _, name in ipairs { "run", "ok", "stdout", "value", "send", "stream", "events" } do
+    bound[name] = function(abxd, code, fields)
+      local with_language = { language = language }
+      for field, value in pairs(fields or {}) do
+        with_language[field] = value
+      end
+      return M[name](abxd, code, with_language)
+    end
+  end
+  return bound
 end
 
 --- The names of events, one after another.

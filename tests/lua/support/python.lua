@@ -1,5 +1,5 @@
 --- Python contexts for specs, of both engines: a server each, whose PATH has the python3 that leads to it.
-local check = require("support.check")
+local cells = require("support.cells")
 local files = require("support.files")
 local process = require("support.process")
 local server = require("support.server")
@@ -12,9 +12,14 @@ local PLAIN = files.source_dir .. "/tests/tools/plain-python"
 
 python.ENGINES = { "ipython", "plain" }
 
---- Whether the system's python3 can import all of these.
-function python.has(...)
-  return process.run({ "/usr/bin/python3", "-c", "import " .. table.concat({ ... }, ",") }, {}).code == 0
+local importable = {} -- the answers: each import takes its time
+
+--- Whether the system's python3 can import the module.
+function python.has(module)
+  if importable[module] == nil then
+    importable[module] = process.run({ "/usr/bin/python3", "-c", "import " .. module }, {}).code == 0
+  end
+  return importable[module]
 end
 
 --- Inside a test: true when it was skipped for want of a module.
@@ -26,33 +31,67 @@ function python.lacks(name, module)
   return true
 end
 
---- A server whose contexts have that engine.
-function python.start(engine)
+--- Where the system's python3 has its packages, as PYTHONPATH has it.
+function python.packages()
+  local code = "import sys; print(*(path for path in sys.path if path.endswith('-packages')), sep=':', end='')"
+  return process.run({ "/usr/bin/python3", "-c", code }, {}).stdout
+end
+
+--- A server, with more variables NAME=VALUE, whose contexts have that engine, and what specs do with it: start and stop
+--- for lazy_setup and lazy_teardown, abxd between the two, and functions that are given the code of a cell and
+--- {context, timeout_ms, env, cwd, reset}.
+function python.contexts(engine, ...)
+  local contexts = {}
   local path = "PATH=" .. (engine == "plain" and PLAIN .. ":" or "") .. "/usr/bin:/bin"
-  return server.start({ prefix = { "env", path }, env = GROUPS })
-end
+  local prefix = { "env", path, ... }
 
---- Runs a cell and returns the answer. fields: context, timeout_ms, env, cwd, reset.
-function python.run(abxd, code, fields)
-  local body = { code = code, language = "python" }
-  for name, value in pairs(fields or {}) do
-    body[name] = value
+  function contexts.start()
+    contexts.abxd = server.start({ prefix = prefix, env = GROUPS })
   end
-  return check.ok(abxd:post("/code/execute", body))
-end
 
---- Runs a cell that must end well; returns its output, and its results.
-function python.print(abxd, code, fields)
-  local cell = python.run(abxd, code, fields)
-  assert(cell.status == "ok", ("%s: %s"):format(cell.status, type(cell.error) == "table" and cell.error.traceback))
-  return cell.stdout, cell.results
-end
+  function contexts.stop()
+    contexts.abxd:stop()
+  end
 
---- The text of the only result of a cell.
-function python.value(abxd, code, fields)
-  local _, results = python.print(abxd, code, fields)
-  assert(#results == 1, ("%d results"):format(#results))
-  return results[1]["text/plain"]
+  --- The answer of a cell.
+  function contexts.run(code, fields)
+    local all = { language = "python" }
+    for name, value in pairs(fields or {}) do
+      all[name] = value
+    end
+    return cells.run(contexts.abxd, code, all)
+  end
+
+  --- The answer of one that must end well.
+  function contexts.ok(code, fields)
+    local cell = contexts.run(code, fields)
+    assert(cell.status == "ok", ("%s: %s"):format(cell.status, type(cell.error) == "table" and cell.error.traceback))
+    return cell
+  end
+
+  function contexts.output(code, fields)
+    return contexts.ok(code, fields).stdout
+  end
+
+  function contexts.results(code, fields)
+    return contexts.ok(code, fields).results
+  end
+
+  --- The text of the only result of a cell.
+  function contexts.value(code, fields)
+    local results = contexts.results(code, fields)
+    assert(#results == 1, ("%d results"):format(#results))
+    return results[1]["text/plain"]
+  end
+
+  --- What is told of a cell that must fail, and its answer.
+  function contexts.failure(code, fields)
+    local cell = contexts.run(code, fields)
+    assert(cell.status == "error", cell.status)
+    return cell.error, cell
+  end
+
+  return contexts
 end
 
 return python
