@@ -20,7 +20,7 @@ return {
   -- packs = { "openapi", "extras" }, -- files of lua/packs to load
 
   -- lua_dir = nil,                -- holds groups, routes, packs; unless set, the one beside the program
-  -- workers_dir = nil,            -- holds the programs that run code; unless set, the one beside the program
+  -- workers_dir = nil,            -- holds the programs that run code and the browser; unless set, the one beside the program
   -- commands = nil,               -- the registered commands; unless set, commands.lua beside this file
   -- watch = false,                -- reload the tables when a file of theirs changes; SIGHUP does so at any time
 
@@ -28,7 +28,9 @@ return {
   -- log_format = "json",          -- json or text
 
   -- ws_public_url = nil,          -- what clients call the terminal port, as "wss://box.example.org/term"
-  -- browser = { allow_hosts = {} }, -- hosts that the browser may reach in any case (no effect in this version)
+  -- What the browser may reach in any case, as { "intranet", "10.0.0.5:8080", "*.corp.example" }: names and addresses, also
+  -- link-local ones and the server's own ports, which are refused else. Loopback is not refused.
+  -- browser = { allow_hosts = {} },
   -- mcp = { tools = {} },         -- patterns of the routes shown as MCP tools; unless set, all (no effect in this version)
 
   -- limits = {

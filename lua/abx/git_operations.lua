@@ -35,9 +35,9 @@ local MESSAGE = P.string { min = 1, max = P.MiB }
 
 local SHA = P.string { min = 40, max = 40 }
 local TIME = P.string { format = "date-time" }
-local SIGNATURE = P.object { fields = { name = P.string {}, email = P.string {}, time = TIME } }
+M.SIGNATURE = P.object { fields = { name = P.string {}, email = P.string {}, time = TIME } }
 local COMMIT_FIELDS = {
-  sha = SHA, parents = P.array { of = SHA }, author = SIGNATURE, committer = SIGNATURE, message = P.string {},
+  sha = SHA, parents = P.array { of = SHA }, author = M.SIGNATURE, committer = M.SIGNATURE, message = P.string {},
 }
 local FILE = P.object {
   fields = {
@@ -313,6 +313,19 @@ function M.all_errors()
   return all
 end
 
+--- What a caller may give, with the twins of paths.
+local function names_of(fields)
+  local names = {}
+  for field, schema in pairs(fields) do
+    names[#names + 1] = field
+    if schema.type == "path" then
+      names[#names + 1] = field .. "_base64"
+    end
+  end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
 local members_of
 
 --- A schema in a few words: "integer 1..10000", "[string]", "soft|hard".
@@ -377,24 +390,32 @@ local function check_base64(list, errors)
   end
 end
 
---- The parameters as the operation wants them: or nil, all faulty fields and their code, for problem.invalid.
-function M.check(operation, arguments)
-  local args, code, _, errors = tables.check(operation.fields, arguments)
-  errors = errors or {}
-  local known = #errors
+--- What tables.check cannot know of: in the order of the fields.
+local function own_faults(operation, arguments, args)
+  local errors = {}
   for param, value in pairs(arguments) do
     if operation.fields[param] and param ~= "path" and param ~= "paths" and param ~= "file" then -- of paths it was said
       find_nul(value, param, errors)
     end
   end
   check_base64(args and args.paths_base64, errors)
+  table.sort(errors, function(a, b)
+    return a.field < b.field
+  end)
+  return errors
+end
+
+--- The parameters as the operation wants them: or nil, all faulty fields and their code, for problem.invalid.
+function M.check(operation, arguments)
+  local args, code, _, errors = tables.check(operation.fields, arguments)
+  for _, fault in ipairs(errors or {}) do
+    if fault.problem == "is not a known parameter" then
+      fault.problem = ("%s of %s, which takes %s"):format(fault.problem, operation.name, names_of(operation.fields))
+    end
+  end
+  errors = P.join(errors or {}, own_faults(operation, arguments, args))
   if #errors == 0 then
     return args
-  end
-  if known == 0 then
-    table.sort(errors, function(a, b)
-      return a.field < b.field
-    end)
   end
   return nil, errors, code
 end

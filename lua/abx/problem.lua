@@ -5,10 +5,14 @@ local text = require("abx.text")
 
 local M = {}
 
-local TITLES = {
-  [400] = "Bad Request", [403] = "Forbidden", [404] = "Not Found", [409] = "Conflict", [413] = "Content Too Large",
-  [500] = "Internal Server Error", [502] = "Bad Gateway", [503] = "Service Unavailable", [504] = "Gateway Timeout",
-  [507] = "Insufficient Storage",
+--- By status, as src/request/problem.c has them; a test compares them.
+M.titles = {
+  [400] = "Bad Request", [401] = "Unauthorized", [403] = "Forbidden", [404] = "Not Found", [405] = "Method Not Allowed",
+  [408] = "Request Timeout", [409] = "Conflict", [412] = "Precondition Failed", [413] = "Content Too Large",
+  [414] = "URI Too Long", [415] = "Unsupported Media Type", [416] = "Range Not Satisfiable", [417] = "Expectation Failed",
+  [422] = "Unprocessable Content", [426] = "Upgrade Required", [429] = "Too Many Requests",
+  [431] = "Request Header Fields Too Large", [500] = "Internal Server Error", [502] = "Bad Gateway",
+  [503] = "Service Unavailable", [504] = "Gateway Timeout", [507] = "Insufficient Storage",
 }
 
 --- The refusal that the server itself makes of faulty parameters. errors is a list of {field, problem}; code is
@@ -24,7 +28,7 @@ function M.invalid(req, errors, code)
     headers = { ["Content-Type"] = "application/problem+json" },
     json = {
       status = codes[code],
-      title = TITLES[codes[code]],
+      title = M.titles[codes[code]],
       code = code,
       detail = #errors == 1 and first or ("%d fields are not valid, see errors; the first: %s"):format(#errors, first),
       field = errors[1].field,
@@ -38,7 +42,7 @@ end
 function M.refuse(req, code, detail, field, members)
   local told = {
     status = codes[code],
-    title = TITLES[codes[code]] or "Error",
+    title = M.titles[codes[code]],
     code = code,
     detail = text.mask(detail),
     field = field,

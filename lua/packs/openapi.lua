@@ -81,7 +81,7 @@ local function answer_content(returns)
   end
   local content = { ["application/json"] = { schema = schema.of(returns, true) } }
   if returns.media then
-    content[returns.media] = { schema = { type = "string" } }
+    content[returns.media] = { schema = returns.media:find("^text/") and { type = "string" } or {} }
   end
   return content
 end
@@ -208,6 +208,30 @@ local function operation_of(route)
   }
 end
 
+--- Adds the path of each value that a path parameter with variants may have: documents prefer them to the one in braces.
+local function add_variants(paths, route)
+  local place = "{" .. route.variants.param .. "}"
+  for _, variant in ipairs(route.variants.list) do
+    local path = route.path:gsub(place, variant.value)
+    paths[path] = paths[path] or {}
+    paths[path][route.method:lower()] = operation_of {
+      name = ("%s.%s"):format(route.name, variant.value),
+      path = path,
+      group = route.group,
+      summary = variant.summary,
+      body = route.body,
+      params = variant.params,
+      returns = variant.returns,
+      status = route.status,
+      errors = variant.errors,
+      auth_required = route.auth_required,
+      read_only = route.read_only,
+      destructive = route.destructive,
+      idempotent = route.idempotent,
+    }
+  end
+end
+
 --- Paths and, for the tags, the groups that they used.
 local function paths_of(routes)
   local paths, used = {}, {}
@@ -215,6 +239,9 @@ local function paths_of(routes)
     if route.enabled then
       paths[route.path] = paths[route.path] or {}
       paths[route.path][route.method:lower()] = operation_of(route)
+      if route.variants then
+        add_variants(paths, route)
+      end
       used[route.group] = true
     end
   end

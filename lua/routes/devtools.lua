@@ -5,12 +5,9 @@ local operations = require("abx.git_operations")
 local P = require("abx.params")
 local problem = require("abx.problem")
 
-local SIGNATURE = P.object {
-  fields = { name = P.string {}, email = P.string {}, time = P.string { format = "date-time" } },
-}
 local HEAD = P.object {
   nullable = true, doc = "null while there is no commit",
-  fields = { sha = P.string {}, summary = P.string {}, author = SIGNATURE, time = P.string { format = "date-time" } },
+  fields = { sha = P.string {}, summary = P.string {}, author = operations.SIGNATURE, time = P.string { format = "date-time" } },
 }
 
 --- The answer of git.call; its refusal as a problem with what it tells beside code and detail (conflicts, files).
@@ -28,6 +25,33 @@ local function answer_git(req, answer, code, message, field, told)
     fail(code, message, field)
   end
   return problem.refuse(req, code, message, field, members)
+end
+
+local function answer_of(result)
+  return P.object {
+    doc = "it was done",
+    fields = {
+      operation = P.string {},
+      root = P.path { doc = "the top of the working tree, or the bare repository" },
+      result = result,
+      head = HEAD,
+      duration_ms = P.integer { min = 0 },
+    },
+  }
+end
+
+local function variants()
+  local list = {}
+  for index, operation in ipairs(operations.list) do
+    list[index] = {
+      value = operation.name,
+      summary = operation.summary,
+      params = operation.fields,
+      returns = answer_of(operation.returns),
+      errors = P.join(operations.errors, operation.errors),
+    }
+  end
+  return { param = "operation", list = list }
 end
 
 return {
@@ -92,16 +116,8 @@ return {
     destructive = true,
     params = { operation = P.string { required = true, min = 1, doc = "one of: " .. table.concat(operations.names, ", ") } },
     rest = "arguments",
-    returns = P.object {
-      doc = "it was done",
-      fields = {
-        operation = P.string {},
-        root = P.path { doc = "the top of the working tree, or the bare repository" },
-        result = P.map { doc = "what the operation tells" },
-        head = HEAD,
-        duration_ms = P.integer { min = 0 },
-      },
-    },
+    variants = variants(),
+    returns = answer_of(P.map { doc = "what the operation tells" }),
     errors = P.join({ "operation_not_found" }, operations.all_errors()),
     handler = function(req)
       local name = req.params.operation

@@ -7,6 +7,7 @@ local server = require("abx.server")
 local system = require("abx.system")
 local tables = require("abx.tables")
 local tools = require("abx.tools")
+local variables = require("abx.variables")
 
 local TOOLS_DEADLINE_MS = 120 * 1000 -- all of them may hang, and somebody else may be asking them first
 
@@ -76,18 +77,28 @@ local function endpoints_of(group)
   return endpoints
 end
 
+--- Whether the group can work here; else why not. What it needs may come and go while the server runs, so it is asked.
+local function availability(group, endpoints)
+  if #endpoints == 0 then
+    return false, "this version has no routes for it"
+  elseif group.available then
+    return group.available()
+  end
+  return true
+end
+
 local function group_entries()
   local entries = json.array {}
   for _, group in ipairs(tables.groups()) do
     local endpoints = endpoints_of(group)
-    local available = #endpoints > 0
+    local available, reason = availability(group, endpoints)
     entries[#entries + 1] = {
       name = group.name,
       description = group.description,
       enabled = group.enabled,
       always_on = group.always_on,
       available = available,
-      reason = not available and "this version has no routes for it" or nil,
+      reason = reason,
       endpoints = endpoints,
     }
   end
@@ -105,30 +116,14 @@ local function endpoint_count()
   return count
 end
 
-local FIELD_NAME_MAX = 64 -- what is no name may be long
-
 --- What is malformed in a change of the environment, all of it; abx.env would refuse the first.
 local function env_faults(set, unset)
-  local errors = {}
-  local function check(ok, field, fault)
-    if not ok then
-      errors[#errors + 1] = { field = field, problem = fault }
-    end
-  end
-  local function is_name(name)
-    return name:find("^[%a_][%w_]*$") ~= nil
-  end
-  local not_a_name = "names of variables are letters, digits and underscores, no digit first"
-  for name, value in pairs(set) do
-    local field = "set." .. name:sub(1, FIELD_NAME_MAX)
-    check(is_name(name), field, not_a_name)
-    check(not value:find("\0", 1, true), field, "the value of a variable cannot hold a NUL byte")
-  end
-  table.sort(errors, function(a, b)
-    return a.field < b.field
-  end)
+  local errors = variables.faults("set", set)
   for index, name in ipairs(unset) do
-    check(is_name(name), ("unset[%d]"):format(index - 1), not_a_name)
+    local fault = variables.name_fault(name)
+    if fault then
+      errors[#errors + 1] = { field = ("unset[%d]"):format(index - 1), problem = fault }
+    end
   end
   return errors
 end

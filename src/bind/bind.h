@@ -16,5 +16,6 @@ int bind_system_open(lua_State *L);
 int bind_env_open(lua_State *L);
 int bind_code_open(lua_State *L);
 int bind_git_open(lua_State *L);
+int bind_browser_open(lua_State *L);
 
 #endif

@@ -260,9 +260,9 @@ static int write_path(struct buf *out, const struct place *place)
         return -1;
     if (place->kind != PLACE_CLONE)
         return 0;
-    return json_write_text(out, ",\"temporary\":", place->target.temporary) == 0 && place->target.inside
-               ? buf_append_text(out, ",\"inside\":true")
-               : 0;
+    if (json_write_text(out, ",\"temporary\":", place->target.temporary) != 0)
+        return -1;
+    return place->target.inside ? buf_append_text(out, ",\"inside\":true") : 0;
 }
 
 /* The members of the table at `table`, and those that are ours. */

@@ -71,7 +71,7 @@ static void push_worker(const struct worker *worker, void *ctx)
     lua_State *L = ctx;
     const struct process *process = worker_process(worker);
     lua_createtable(L, 0, 5);
-    lua_pushstring(L, worker_name(worker));
+    lua_pushstring(L, worker_spec(worker)->name);
     lua_setfield(L, -2, "name");
     lua_pushboolean(L, process != NULL);
     lua_setfield(L, -2, "running");

@@ -1,10 +1,11 @@
-/* Calls to workers and what becomes of them; see the header. Called by bind_git.c. */
+/* Calls to workers and what becomes of them; see the header. */
 #include "bind/bind_worker.h"
 
+#include "bind/host.h"
 #include "model/value.h"
 #include "script/bindings.h"
 
-#include <stdio.h>
+#include <string.h>
 
 /* Of a refusal: lists of conflicting files. */
 enum { REFUSAL_MAX_BYTES = 64 * 1024 * 1024 };
@@ -20,6 +21,8 @@ static void on_done(struct worker_call *call)
 {
     struct call_op *op = call->ctx;
     struct worker *single = op->ask.single ? op->ask.worker : NULL;
+    if (op->ask.on_done)
+        op->ask.on_done(op->ask.ctx, call);
     task_resume(op->task);
     worker_retire(single);
 }
@@ -43,7 +46,7 @@ static void on_cancel(void *ctx)
 
 static const char *text_of(const struct value *object, const char *name)
 {
-    const struct value *member = value_member(object, name, strlen(name));
+    const struct value *member = object ? value_member(object, name, strlen(name)) : NULL;
     return member && member->type == VALUE_STRING ? member->as.string.text : NULL;
 }
 
@@ -69,7 +72,7 @@ static int push_refusal(lua_State *L, const struct bind_worker *ask, const char 
     const char *code = text_of(data, "code"), *message = text_of(&refusal, "message"), *field = text_of(data, "field");
     enum err_code known = code ? err_code_find(code) : ERR_NONE;
     err_set(&err, known != ERR_NONE ? known : ERR_INTERNAL, "%s", message ? message : ask->what);
-    if (known == ERR_UPSTREAM_TIMEOUT)
+    if (known == ERR_UPSTREAM_TIMEOUT && !(ask->tells_late && message))
         set_late(&err, ask);
     if (field)
         err_field(&err, field);
@@ -85,6 +88,7 @@ static int push_refusal(lua_State *L, const struct bind_worker *ask, const char 
 static int call_done(lua_State *L, int status, lua_KContext context)
 {
     struct call_op *op = (struct call_op *)context;
+    const struct host *host = script_host(L);
     struct worker_call *call = &op->call;
     struct err err = call->err;
     (void)status;
@@ -97,9 +101,14 @@ static int call_done(lua_State *L, int status, lua_KContext context)
         set_late(&err, &op->ask);
         break;
     case WORKER_ENDED:
+        if (op->ask.ended != ERR_NONE)
+            err.code = op->ask.ended;
+        break;
     case WORKER_FAILED:
         break;
     }
+    if (call->outcome == WORKER_ENDED && host->draining)
+        err_set(&err, ERR_SHUTTING_DOWN, "%s: the server is shutting down", op->ask.what);
     return lua_push_err(L, &err);
 }
 

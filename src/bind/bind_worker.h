@@ -18,8 +18,12 @@ struct bind_worker {
     const char *method;
     const struct buf *params; /* JSON */
     uint64_t timeout_ms;      /* the worker's own; the process is killed BIND_WORKER_PATIENCE_MS later */
+    enum err_code ended;      /* what it is called where the process ends first; ERR_NONE: ERR_INTERNAL */
+    bool tells_late;          /* the worker says of ERR_UPSTREAM_TIMEOUT what it waited for, and that is passed on */
     void *ctx;
     void (*on_sent)(void *ctx, struct process *process); /* borrowed. May be NULL */
+    /* How it went, before the coroutine goes on; call->process is NULL where it was not sent. May be NULL */
+    void (*on_done)(void *ctx, const struct worker_call *call);
     /* Instead of worker_retire for a single one whose call was cancelled when it ran: it may still need a moment to end
      * what it does in good order. ctx may be gone soon. */
     void (*on_cancelled)(void *ctx, struct worker *worker);

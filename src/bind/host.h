@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct browser;
 struct git_workers;
 
 struct host {
@@ -29,6 +30,7 @@ struct host {
     struct terminals *terminals; /* NULL: the group terminal is off */
     struct workers *workers;     /* helper processes that answer calls */
     struct contexts *contexts;   /* of code; NULL until they are first needed */
+    struct browser *browser;     /* NULL until it is first needed */
     struct cpu_meter *cpu_meter;
     struct git_workers *git;                     /* those that work on repositories */
     size_t (*requests_running)(const void *ctx); /* those that run now */
@@ -36,9 +38,10 @@ struct host {
     const char *helper_path; /* the abxd-helper executable */
     const char *workers_dir; /* absolute, holds the programs of workers; NULL: there is none */
     const char *version;
-    uint64_t started_at_ns;    /* loop_clock_ns at start */
-    unsigned port, ws_port;    /* known after listening; ws_port 0: the group terminal is off */
-    const char *ws_public_url; /* NULL: clients reach ws_port by the name in their Host */
+    uint64_t started_at_ns;                 /* loop_clock_ns at start */
+    unsigned port, ws_port;                 /* known after listening; ws_port 0: the group terminal is off */
+    const char *ws_public_url;              /* NULL: clients reach ws_port by the name in their Host */
+    const char *const *browser_allow_hosts; /* that the browser may reach in any case; ends with NULL. NULL: none */
     bool draining;
     struct host_limits {
         size_t requests_max, processes_max, terminals_max;

@@ -5,8 +5,13 @@
 #include <string.h>
 
 static const struct key group_keys[] = {
-    {"name", KEY_STRING},        {"description", KEY_STRING},    {"always_on", KEY_BOOLEAN},
-    {"default_on", KEY_BOOLEAN}, {"public_routes", KEY_BOOLEAN}, {NULL, KEY_ANY},
+    {"name", KEY_STRING},
+    {"description", KEY_STRING},
+    {"always_on", KEY_BOOLEAN},
+    {"default_on", KEY_BOOLEAN},
+    {"public_routes", KEY_BOOLEAN},
+    {"available", KEY_FUNCTION},
+    {NULL, KEY_ANY},
 };
 
 static bool listed(const char *const *names, const char *name)

@@ -10,13 +10,17 @@
 enum { JSON_BODY_LIMIT = 1024 * 1024, DEADLINE_MS = 60000, DEADLINE_MAX_MS = 24 * 60 * 60 * 1000 };
 
 static const struct key route_keys[] = {
-    {"method", KEY_STRING},       {"path", KEY_STRING},           {"name", KEY_STRING},
-    {"group", KEY_STRING},        {"summary", KEY_STRING},        {"description", KEY_STRING},
-    {"params", KEY_TABLE},        {"rest", KEY_STRING},           {"returns", KEY_TABLE},
-    {"errors", KEY_TABLE},        {"body", KEY_STRING},           {"body_limit", KEY_INTEGER},
-    {"status", KEY_INTEGER},      {"auth_required", KEY_BOOLEAN}, {"streaming", KEY_BOOLEAN},
-    {"read_only", KEY_BOOLEAN},   {"destructive", KEY_BOOLEAN},   {"idempotent", KEY_BOOLEAN},
-    {"deadline_ms", KEY_INTEGER}, {"handler", KEY_FUNCTION},      {NULL, KEY_ANY},
+    {"method", KEY_STRING},       {"path", KEY_STRING},
+    {"name", KEY_STRING},         {"group", KEY_STRING},
+    {"summary", KEY_STRING},      {"description", KEY_STRING},
+    {"params", KEY_TABLE},        {"rest", KEY_STRING},
+    {"returns", KEY_TABLE},       {"errors", KEY_TABLE},
+    {"body", KEY_STRING},         {"body_limit", KEY_INTEGER},
+    {"status", KEY_INTEGER},      {"auth_required", KEY_BOOLEAN},
+    {"streaming", KEY_BOOLEAN},   {"read_only", KEY_BOOLEAN},
+    {"destructive", KEY_BOOLEAN}, {"idempotent", KEY_BOOLEAN},
+    {"deadline_ms", KEY_INTEGER}, {"variants", KEY_TABLE},
+    {"handler", KEY_FUNCTION},    {NULL, KEY_ANY},
 };
 static const struct key routes_file_keys[] = {{"group", KEY_STRING}, {NULL, KEY_ANY}};
 static const struct key pack_file_keys[] = {

@@ -36,7 +36,7 @@ const struct key config_keys[] = {
     {"ws_public_url", KEY_WS_URL, AT(ws_public_url), NULL, 0, 0,
      "what clients call the terminal port, as wss://box.example.org/term"},
     {"browser.allow_hosts", KEY_LIST, AT(browser_allow_hosts), NULL, 0, 0,
-     "hosts the browser may reach in any case (no effect in this version)"},
+     "hosts the browser may reach in any case, as intranet, 10.0.0.5:8080, *.corp.example"},
     {"mcp.tools", KEY_LIST, AT(mcp_tools), NULL, 0, 0,
      "globs of the routes shown as MCP tools (no effect in this version)"},
     {"limits.requests", KEY_NUMBER, AT(limits.requests), "512", 1, 100000, "running at once; past it 429"},

@@ -195,6 +195,7 @@ static enum exit_status open_host(struct server *server, const char *install_dir
         .requests_running = requests_running,
         .requests_ctx = server,
         .ws_public_url = config->ws_public_url,
+        .browser_allow_hosts = (const char *const *)config->browser_allow_hosts,
         .limits = {.requests_max = config->limits.requests,
                    .processes_max = config->limits.processes,
                    .terminals_max = config->limits.terminals,
@@ -336,6 +337,7 @@ static void close_all(struct server *server)
     contexts_free(server->host.contexts);
     git_workers_free(server->host.git);
     workers_free(server->host.workers);
+    free(server->host.browser);
     ws_listener_free(server->ws_listener); /* from here on nobody runs the terminals' loop */
     if (server->host.processes)
         process_table_free(server->host.processes);

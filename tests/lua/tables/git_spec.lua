@@ -95,6 +95,35 @@ describe("git", function()
     assert.is_nil(asked.path)
   end)
 
+  it("orders what it finds itself, after what the schemas found", function()
+    stubs.check = function()
+      return nil, "invalid_request", "", { { field = "zzz", problem = "must be a boolean" } }
+    end
+    local answer = run("commit", { message = "\0", author = { name = "\0", email = "\0" } })
+    local fields = {}
+    for i, fault in ipairs(answer.json.errors) do
+      fields[i] = fault.field
+    end
+    assert.are.same({ "zzz", "author.email", "author.name", "message" }, fields)
+  end)
+
+  it("names what an operation takes to who gives it something else", function()
+    stubs.check = function()
+      return nil, "invalid_request", "", {
+        { field = "author.mail", problem = "is not a known member" }, { field = "brnch", problem = "is not a known parameter" },
+      }
+    end
+    local answer = run("blame", { brnch = "x" })
+    assert.are.same({
+      { field = "author.mail", problem = "is not a known member" },
+      {
+        field = "brnch",
+        problem = "is not a known parameter of blame, which takes end_line, file, file_base64, path, path_base64, ref, "
+          .. "start_line, timeout_ms",
+      },
+    }, answer.json.errors)
+  end)
+
   it("tells what there is to who asks for another operation", function()
     local ok, fault = pcall(run, "nope", {})
     assert.are.same({ false, "operation_not_found", "operation" }, { ok, fault.code, fault.field })

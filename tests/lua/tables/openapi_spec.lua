@@ -66,6 +66,35 @@ describe("the OpenAPI document", function()
     assert.is_nil(document.paths["/download"].get.responses["304"].content)
   end)
 
+  it("has a path of its own for each variant of a path parameter", function()
+    stubs.add("lua/routes/devtools.lua")
+    stubs.route("git.run").enabled = true
+    document = stubs.route("openapi").handler()
+    assert.are.equal("git.run", document.paths["/git/{operation}"].post.operationId)
+    local count = 0
+    for path, methods in pairs(document.paths) do
+      count = count + (path:find("^/git/%l+$") and methods.post and 1 or 0)
+    end
+    assert.are.equal(19, count)
+    local clone = document.paths["/git/clone"].post
+    assert.are.same({ "git.run.clone", nil }, { clone.operationId, clone.parameters })
+    local body = clone.requestBody.content["application/json"].schema
+    assert.are.same({ false, { "url" } }, { body.additionalProperties, body.required })
+    assert.are.same({ "path", "path_base64" }, { body.allOf[1].oneOf[1].required[1], body.allOf[1].oneOf[2].required[1] })
+    assert.are.same({ "password", "token", "username" }, (function(properties)
+      local names = {}
+      for name in pairs(properties) do
+        names[#names + 1] = name
+      end
+      table.sort(names)
+      return names
+    end)(body.properties.credentials.properties))
+    local answer = clone.responses["200"].content["application/json"].schema.properties
+    assert.are.same({ "integer", "boolean" }, { answer.duration_ms.type, answer.result.properties.empty.type })
+    assert.matches("already_exists", clone.responses["409"].description)
+    assert.is_nil(document.paths["/git/add"].post.responses["409"].description:find("already_exists", 1, true))
+  end)
+
   it("is JSON", function()
     local text = json.encode(document)
     assert.are.equal("abxd", json.decode(text).info.title)

@@ -1,6 +1,7 @@
 local stubs = require("tests.lua.tables.stubs")
 local codes = require("abx.codes")
 local json = require("abx.json")
+local problem = require("abx.problem")
 
 local function call(name, params)
   return stubs.route(name).handler { params = params, id = "r-1", headers = {} }
@@ -56,6 +57,21 @@ describe("error codes for documents", function()
     end
     assert.are.equal(404, in_c.file_not_found)
     assert.are.same(in_c, codes)
+  end)
+
+  it("have the server's titles", function()
+    local in_c = {}
+    for line in io.lines("src/request/problem.c") do
+      local status, title = line:match('{(%d%d%d), "([%a ]+)"}')
+      if status then
+        in_c[tonumber(status)] = title
+      end
+    end
+    assert.are.equal("Not Found", in_c[404])
+    assert.are.same(in_c, problem.titles)
+    for code, status in pairs(codes) do
+      assert.is_string(problem.titles[status], code)
+    end
   end)
 end)
 

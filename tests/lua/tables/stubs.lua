@@ -172,6 +172,14 @@ preload("abx.git", {
     return M.git_call(place, options, params)
   end,
 })
+preload("abx.browser", {
+  available = function()
+    return M.browser_available()
+  end,
+  call = function(options, params)
+    return M.browser_call(options, params)
+  end,
+})
 preload("abx.system", {
   find_program = function(name)
     return M.find_program(name)
