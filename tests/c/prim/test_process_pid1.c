@@ -12,10 +12,11 @@ static const char *self;
 static void every_code_is_right_and_no_zombie_is_left(void **state)
 {
     (void)state;
-    enum { COUNT = 300, AT_ONCE = 50 };
+    enum { AT_ONCE = 50 };
+    int count = getpid() == 1 ? 300 : 100; /* all codes there, and elsewhere what orphans do */
     struct fixture fixture;
     fixture_open(&fixture, 512);
-    for (int begin = 0; begin < COUNT; begin += AT_ONCE) {
+    for (int begin = 0; begin < count; begin += AT_ONCE) {
         struct process *processes[AT_ONCE];
         for (int i = 0; i < AT_ONCE; i++) {
             char command[96];

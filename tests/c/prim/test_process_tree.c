@@ -12,12 +12,14 @@ static struct process_tree tree_of(struct process *process)
 }
 
 /* Waits until the tree has that many members; answers the last count. */
+/* Shells on their way count too, so that it may be passed through before it lasts. */
 static size_t wait_for_count(struct fixture *fixture, const struct process_tree *tree, size_t count)
 {
     size_t living = process_tree_living(tree, 1);
-    for (int i = 0; i < 100 && living != count; i++) {
+    for (int i = 0, lasting = 0; i < 500 && lasting < 15; i++) {
         turn_for_ms(fixture, 20);
         living = process_tree_living(tree, 1);
+        lasting = living == count ? lasting + 1 : 0;
     }
     return living;
 }

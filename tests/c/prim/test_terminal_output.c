@@ -95,14 +95,30 @@ static void many_bytes_make_few_reads(void **state)
     free(bytes);
 }
 
+/* Attaches, and prints what ends within a character. Once more where the machine stalled for as long as the terminal
+ * waits for the rest. */
+static void print_beginning(const char *text)
+{
+    uint64_t began_ns;
+    do {
+        detach(&client);
+        attach(&fixture, &client, TERMINAL_SINCE_NONE);
+        began_ns = loop_clock_ns();
+        print_text(text);
+    } while (loop_clock_ns() - began_ns >= 10 * 1000 * 1000);
+}
+
 static void a_character_comes_whole(void **state)
 {
     (void)state;
-    attach(&fixture, &client, TERMINAL_SINCE_ALL);
-    print_text("a\xF0\x9F");
-    assert_string_equal(client.bytes, "a");
-    assert_false(terminal_has_more(&client.client));
-    print_text("\x98\x80z");
+    uint64_t began_ns;
+    do {
+        print_beginning("a\xF0\x9F");
+        began_ns = loop_clock_ns();
+        assert_string_equal(client.bytes, "a");
+        assert_false(terminal_has_more(&client.client));
+        print_text("\x98\x80z");
+    } while (loop_clock_ns() - began_ns >= 10 * 1000 * 1000);
     assert_string_equal(client.bytes, "a\xF0\x9F\x98\x80z");
     assert_int_equal(client.reads, 2);
 }
@@ -110,8 +126,7 @@ static void a_character_comes_whole(void **state)
 static void the_rest_of_a_character_is_not_awaited_for_long(void **state)
 {
     (void)state;
-    attach(&fixture, &client, TERMINAL_SINCE_ALL);
-    print_text("a\xC3");
+    print_beginning("a\xC3");
     assert_string_equal(client.bytes, "a");
     await(&fixture, &client, "\xC3");
     print_text("\xA4");

@@ -35,7 +35,7 @@ describe("abxd", function()
     for flag in help:gmatch("%-%-([%w-]+) [^\n]*no effect in this version") do
       idle[#idle + 1] = flag
     end
-    assert.same({ "browser-allow-hosts", "mcp-tools" }, idle)
+    assert.same({ "mcp-tools" }, idle)
   end)
 
   it("routes prints the table, as text or JSON", function()

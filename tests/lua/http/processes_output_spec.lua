@@ -263,7 +263,7 @@ describe("GET /processes/{id}/output", function()
       return files.exists(abxd.base_dir .. "/wrote")
     end))
     assert.same({ "mine\n", true, 5 }, { output(id).stdout, output(id).eof, output(id).stdout_bytes })
-    uv.kill(check.pids_of(sleep)[1], "sigkill")
+    uv.kill(check.pid_of(sleep), "sigkill")
     os.remove(abxd.base_dir .. "/wrote")
   end)
 

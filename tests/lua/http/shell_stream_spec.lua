@@ -115,7 +115,7 @@ describe("POST /shell/stream", function()
     local _, out = run("seq 1 200000; " .. SLEEP(4161) .. " &")
     assert.equal(1288895, #out)
     assert.equal("199999\n200000\n", out:sub(-14))
-    uv.kill(check.pids_of(SLEEP(4161))[1], "sigkill")
+    uv.kill(check.pid_of(SLEEP(4161)), "sigkill")
     local events, exact = run("head -c 20000000 /dev/zero", { encoding = "base64" })
     assert.is_true(exact == ("\0"):rep(20000000))
     local next_offset = 0

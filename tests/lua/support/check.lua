@@ -85,6 +85,16 @@ function check.pids_of(command_line)
   return pids
 end
 
+--- The pid of the only one, which may not have become it yet.
+function check.pid_of(command_line)
+  local pids
+  assert.is_true(process.poll(10000, function()
+    pids = check.pids_of(command_line)
+    return #pids == 1
+  end), command_line)
+  return pids[1]
+end
+
 --- Waits until no process has exactly these arguments; how many still do.
 function check.gone(command_line, timeout_ms)
   process.poll(timeout_ms or 6000, function()
